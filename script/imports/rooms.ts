@@ -76,6 +76,7 @@ export const innerRooms: Readonly<Record<string, Rooms>> = {
     'terminals',
     'turns',
     'reviews',
+    'verifications',
     'publications',
     'merges',
     'purge',

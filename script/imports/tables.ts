@@ -75,7 +75,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   events: {
     writes: ['core/sessions/log'],
     reads: folders(
-      'server/console core/sessions/purge core/sessions/runs core/sessions/streams core/sessions/trials worker core/webhooks',
+      'server/console core/sessions/purge core/sessions/runs core/sessions/streams core/sessions/trials core/sessions/verifications worker core/webhooks',
     ),
   },
   event_pages: {
@@ -147,6 +147,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     reads: ['core/sessions/session', 'core/sessions/publications', 'core/housekeeping'],
   },
   review_requests: { writes: ['core/sessions/reviews'], reads: ['server/console', 'core/sessions/session'] },
+  verifications: { writes: ['core/sessions/verifications'], reads: ['core/sessions/reviews'] },
   publications: {
     writes: ['core/sessions/publications'],
     reads: ['core/sessions/purge', 'core/sessions/reviews', 'core/sessions/session', 'server/console', 'triggers'],

@@ -8,6 +8,8 @@ export const webhookTypes = {
     'svc.publication.failed',
     'svc.publication.merge_succeeded',
     'svc.publication.merge_failed',
+    'svc.verification.started',
+    'svc.verification.completed',
   ],
   revision: ['svc.revision.created'],
 } as const

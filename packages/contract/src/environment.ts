@@ -119,6 +119,9 @@ const fields = {
     },
     { description: "Run while a person keeps an idle Session's sandbox running to look at it.", ...closed },
   ),
+  requireVerified: Type.Boolean({
+    description: 'Whether a revision is only published, and merged, once a verification of it has passed.',
+  }),
   secrets: Type.Array(Pin, { description: 'What the revision pins; the newest revision has the values.' }),
 }
 
@@ -137,6 +140,7 @@ export const EnvironmentDraft = Type.Object(
     packages: Type.Optional(fields.packages),
     checks: Type.Optional(fields.checks),
     preview: Type.Optional(fields.preview),
+    requireVerified: Type.Optional(fields.requireVerified),
     secrets: Type.Optional(fields.secrets),
   },
   { title: 'EnvironmentDraft', description: 'The document of an environment, at most 256 KiB.', ...closed },

@@ -183,6 +183,16 @@ export const errors = {
     cause: 'The changes cannot be reviewed: they are too large, or git cannot store them; `message` names the cause.',
   },
   cloud_publication_conflict: { status: 409, cause: 'A Publication with this id was created with a different body.' },
+  cloud_verification_conflict: { status: 409, cause: 'A verification with this id was created with a different body.' },
+  cloud_verification_required: {
+    status: 409,
+    cause:
+      "No verification of the revision by the environment's newest revision has passed, or a later one has failed; create one first.",
+  },
+  cloud_checks_required: {
+    status: 409,
+    cause: 'The Session is bound to no environment, or its newest revision has no checks.',
+  },
   cloud_publication_in_progress: { status: 409, cause: 'A Publication of the Session has not finished.' },
   cloud_publication_not_mergeable: { status: 409, cause: 'The Publication has no pull request, or has not succeeded.' },
   cloud_publication_merge_conflict: { status: 409, cause: 'A Merge with this id was created with a different body.' },
@@ -193,7 +203,8 @@ export const errors = {
   },
   quota_exceeded: {
     status: 409,
-    cause: 'The organization has 200 live environments, 1 GiB of archives, or five trials under way.',
+    cause:
+      'The organization has 200 live environments, 1 GiB of archives, or five trials under way, or the Session four verifications.',
   },
   trigger_limit_reached: { status: 409, cause: 'The installation has 100 triggers; delete one first.' },
   trigger_disabled: { status: 409, cause: 'The trigger is not enabled, so it takes no deliveries.' },

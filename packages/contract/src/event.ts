@@ -4,6 +4,7 @@ import * as data from './event-data.ts'
 import { PlanUpdated } from './plan.ts'
 import { RevisionCreated } from './review.ts'
 import { DateTime, OpenObject, open, openString, Uuid } from './scalar.ts'
+import { VerificationChanged } from './verification.ts'
 
 /** The families that webhooks subscribe to; Events without a family are never pushed. */
 export type EventFamily = 'run' | 'interaction' | 'artifact' | 'publication' | 'revision'
@@ -41,6 +42,8 @@ export const eventCatalog = {
   'svc.publication.failed': kind('publication', data.PublicationChanged),
   'svc.publication.merge_succeeded': kind('publication', data.PublicationChanged),
   'svc.publication.merge_failed': kind('publication', data.PublicationChanged),
+  'svc.verification.started': kind('publication', VerificationChanged),
+  'svc.verification.completed': kind('publication', VerificationChanged),
   'svc.revision.created': kind('revision', RevisionCreated),
   'svc.message.created': kind(null, data.MessageCreated, 'transcript'),
   'svc.activity.completed': kind(null, data.ActivityCompleted, 'transcript'),

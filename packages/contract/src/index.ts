@@ -260,6 +260,13 @@ export {
   usageGroupings,
   usageLimits,
 } from './usage.ts'
+export type {
+  CheckResult,
+  CreateVerification,
+  Verification,
+  VerificationPage,
+  VerificationState,
+} from './verification.ts'
 export {
   eventFamilies,
   type WebhookDelivery,

@@ -110,6 +110,8 @@ export const environmentLimits = {
   checkSecondsDefault: 600,
   checkPaths: 32,
   checkPathCharacters: 255,
+  /** Verifications of a Session at once. */
+  verifications: 4,
   secrets: 100,
   secretBytes: 32_768,
   /** Of all secrets of one environment: a program starts with 2 MiB of environment at most. */

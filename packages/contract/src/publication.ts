@@ -118,6 +118,10 @@ export const CreatePublication = Type.Object(
       ),
     ),
     draft: Type.Boolean({ default: false, description: 'Open the pull request as a draft.' }),
+    verified: Type.Boolean({
+      default: false,
+      description: 'Refuse unless the newest verification of the revision has passed.',
+    }),
   },
   { title: 'CreatePublication', description: 'Publishes a reviewed revision.', ...closed },
 )

@@ -17,6 +17,7 @@ const order = [
   'packages',
   'checks',
   'preview',
+  'requireVerified',
 ]
 
 /** Returns a document without the versions of its secrets, its members in the order of the reference. */
@@ -35,6 +36,7 @@ export function complete({ secrets: _, ...draft }: EnvironmentDraft): PlainDocum
     github: false,
     prebuild: false,
     packages: [],
+    requireVerified: false,
   }
   const { repositories, checks } = draft
   return sorted({

@@ -242,6 +242,25 @@ export interface BudgetReachedData {
   share: number
 }
 
+/** How a check of a verification went. */
+export interface CheckResult {
+  name: string
+  /** Whether the verification fails with it. */
+  required: boolean
+  /** `passed` means that it exited with 0; `skipped`, that the change touches none of its `paths`. */
+  state: 'waiting' | 'running' | 'passed' | 'failed' | 'skipped'
+  /** Null if it was stopped, or ended by a signal. */
+  exitCode?: number | null
+  /** True if its time was over. */
+  timedOut?: boolean
+  startedAt?: string
+  durationMs?: number
+  /** The last 8 KiB of what it wrote; secrets are masked. */
+  outputTail?: string
+  /** The Artifact of the Session with what it wrote. */
+  artifactId?: string
+}
+
 export interface Compute {
   /** `own_hosts`: Sessions get sandboxes on hosts of the organization alone. */
   runsOn: 'any_host' | 'own_hosts'
@@ -457,6 +476,8 @@ export interface CreatePublication {
   branch?: string | null
   /** Open the pull request as a draft. */
   draft?: boolean
+  /** Refuse unless the newest verification of the revision has passed. */
+  verified?: boolean
 }
 
 /** OpenAI's request body. Fields that OpenAI does not document are refused. */
@@ -553,6 +574,13 @@ export interface CreateSession {
     /** US dollars for models, over all Runs. A Run that reaches it waits for people. */
     costUsd: number
   } | null
+}
+
+/** Verifies a reviewed revision. */
+export interface CreateVerification {
+  revision: string
+  /** Run the checks even if the Session has results of them on this tree. */
+  fresh?: boolean
 }
 
 export interface CreatedApiKey {
@@ -810,6 +838,8 @@ export interface EnvironmentDocument {
     /** On which it listens. */
     port?: number
   }
+  /** Whether a revision is only published, and merged, once a verification of it has passed. */
+  requireVerified: boolean
   /** What the revision pins; the newest revision has the values. */
   secrets: Array<{
     name: string
@@ -868,6 +898,8 @@ export interface EnvironmentDraft {
     /** On which it listens. */
     port?: number
   }
+  /** Whether a revision is only published, and merged, once a verification of it has passed. */
+  requireVerified?: boolean
   /** What the revision pins; the newest revision has the values. */
   secrets?: Array<{
     name: string
@@ -3024,6 +3056,69 @@ export interface UsageSums {
   unknownCost: number
 }
 
+/** The checks of an environment, run on one revision in a sandbox that no agent has touched. */
+export interface Verification {
+  id: string
+  sessionId: string
+  revision: string
+  /** Git's name of the tree that is checked. */
+  tree: string
+  /** `failed`: a required check has failed. `errored`: the checks could not be run, as `error` says, which says nothing of the change. */
+  state: 'queued' | 'running' | 'passed' | 'failed' | 'errored' | 'cancelled'
+  environment: {
+    id: string
+    revision: number
+  }
+  /** In their order; empty until it runs. */
+  checks: CheckResult[]
+  counts: {
+    passed: number
+    failed: number
+    skipped: number
+  }
+  /** Why the checks could not be run; only in the state `errored`. */
+  error?: {
+    /** As `errorCode` of `svc.environment.apply`, or `sandbox_unavailable`. */
+    code: string
+    /** The last 8 KiB of what setup wrote. */
+    outputTail?: string
+  }
+  /** The verification that ran the same checks on the same tree, whose results these are. */
+  reusedFrom?: string
+  requestedBy: Creator
+  createdAt: string
+  startedAt?: string
+  completedAt?: string
+}
+
+/** The checks of a revision have begun or ended. */
+export interface VerificationData {
+  verificationId: string
+  revision: string
+  /** As `state` of the verification. */
+  state: string
+  environmentId: string
+  environmentRevision: number
+  counts?: {
+    passed: number
+    failed: number
+    skipped: number
+  }
+  reusedFrom?: string
+  errorCode?: string
+}
+
+export interface VerificationEnvelope {
+  verification: Verification
+}
+
+/** A page of verifications, newest first. */
+export interface VerificationPage {
+  verifications: Verification[]
+  nextCursor: string | null
+  hasMore: boolean
+}
+
 export interface ViewedFiles {
   /** `viewedMarks` of the state that has these marks. */
   marks: number
@@ -3168,6 +3263,8 @@ export interface EventDataByType {
   'svc.publication.failed': PublicationData
   'svc.publication.merge_succeeded': PublicationData
   'svc.publication.merge_failed': PublicationData
+  'svc.verification.started': VerificationData
+  'svc.verification.completed': VerificationData
   'svc.revision.created': RevisionCreatedData
   'svc.message.created': MessageCreatedData
   'svc.activity.completed': ActivityCompletedData
@@ -3352,6 +3449,12 @@ export interface ErrorCodes {
   cloud_review_refused: { message?: string }
   /** A Publication with this id was created with a different body. */
   cloud_publication_conflict: Record<never, never>
+  /** A verification with this id was created with a different body. */
+  cloud_verification_conflict: Record<never, never>
+  /** No verification of the revision by the environment's newest revision has passed, or a later one has failed; create one first. */
+  cloud_verification_required: Record<never, never>
+  /** The Session is bound to no environment, or its newest revision has no checks. */
+  cloud_checks_required: Record<never, never>
   /** A Publication of the Session has not finished. */
   cloud_publication_in_progress: Record<never, never>
   /** The Publication has no pull request, or has not succeeded. */
@@ -3362,7 +3465,7 @@ export interface ErrorCodes {
   runtime_release_conflict: Record<never, never>
   /** The environment has changed, is archived or is the default, or its name is taken; `message` says which. */
   environment_conflict: { message?: string }
-  /** The organization has 200 live environments, 1 GiB of archives, or five trials under way. */
+  /** The organization has 200 live environments, 1 GiB of archives, or five trials under way, or the Session four verifications. */
   quota_exceeded: Record<never, never>
   /** The installation has 100 triggers; delete one first. */
   trigger_limit_reached: Record<never, never>
@@ -3650,6 +3753,27 @@ export interface Operations {
     } }
     answer: ReviewEnvelope
   }
+  /** List verifications. Lists the verifications of a Session, newest first. */
+  listVerifications: {
+    input: { sessionId: string; query?: {
+      /** Largest number of items in the page. */
+      limit?: number
+      /** `nextCursor` of the previous page. */
+      cursor?: string
+    } }
+    answer: VerificationPage
+    item: VerificationPage['verifications'][number]
+  }
+  /** Verify a revision. Runs the checks of the Session's environment on exactly the reviewed revision, in a fresh sandbox. Workers do this in the background; no workspace is needed, and none is read. If the Session has results of the same checks on the same tree, the answer has them at once. */
+  createVerification: {
+    input: { sessionId: string; verificationId: string; body: Omit<CreateVerification, 'fresh'> & Partial<Pick<CreateVerification, 'fresh'>> }
+    answer: VerificationEnvelope
+  }
+  /** Read a verification. Returns a verification as it is now. */
+  getVerification: {
+    input: { sessionId: string; verificationId: string }
+    answer: VerificationEnvelope
+  }
   /** List Publications. Lists the Publications of a Session, newest first, including failed ones. */
   listPublications: {
     input: { sessionId: string; query?: {
@@ -3663,7 +3787,7 @@ export interface Operations {
   }
   /** Publish a revision. Delivers exactly the reviewed revision. Workers do this in the background: until the status is final, read the Publication again, and never repeat the request under another id. */
   createPublication: {
-    input: { sessionId: string; publicationId?: string; body: Omit<CreatePublication, 'delivery' | 'draft'> & Partial<Pick<CreatePublication, 'delivery' | 'draft'>> }
+    input: { sessionId: string; publicationId?: string; body: Omit<CreatePublication, 'delivery' | 'draft' | 'verified'> & Partial<Pick<CreatePublication, 'delivery' | 'draft' | 'verified'>> }
     answer: PublicationEnvelope
   }
   /** Read a Publication. Returns a Publication as it is now. */

@@ -65,6 +65,20 @@ const table: Readonly<Record<string, (event: Event) => Notice>> = {
     text: `Merging failed: ${plain(textOf(event, 'errorCode'))}`,
     sets: ['deliveredAt'],
   }),
+  'svc.verification.started': event => ({
+    tone: 'quiet',
+    text: 'Checking the changes in a fresh sandbox',
+    step: `verification ${textOf(event, 'verificationId')}`,
+    ongoing: true,
+  }),
+  'svc.verification.completed': event => {
+    const [state, step] = [textOf(event, 'state'), `verification ${textOf(event, 'verificationId')}`]
+    const [passed = 0, failed = 0] = ['passed', 'failed'].map(end => Number(memberOf(event.data['counts'], end) ?? 0))
+    const counts = `${passed} of ${passed + failed} checks passed`
+    if (state === 'passed') return { tone: 'good', text: `Changes verified: ${counts}`, step }
+    if (state === 'failed') return { tone: 'bad', text: `Changes not verified: ${counts}`, step }
+    return { tone: 'warning', text: `The changes could not be checked: ${plain(state)}`, step }
+  },
   'svc.context.compacted': event => ({
     tone: 'quiet',
     text: `Conversation summarized: ${count(event, 'tokensBefore')} to ${count(event, 'tokensAfter')} tokens`,

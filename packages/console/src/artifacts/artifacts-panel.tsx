@@ -20,6 +20,7 @@ const route = getRouteApi('/shell/sessions/$sessionId')
 const kinds: Readonly<Record<string, readonly [label: string, icon: typeof FileText]>> = {
   presented_file: ['File', FileText],
   run_result: ['Result of a Run', ScrollText],
+  check_output: ['Output of a check', ScrollText],
   pull_request_record: ['Pull request', GitPullRequest],
 }
 

@@ -15,6 +15,7 @@ const document: PlainDocument = {
   packages: ['jq', 'libpq-dev'],
   checks: [{ name: 'test', run: 'npm test', timeoutSeconds: 60, required: true, quick: false }],
   preview: { command: 'npm run dev', port: 3000 },
+  requireVerified: true,
 }
 
 describe('a document', () => {

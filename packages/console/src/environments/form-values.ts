@@ -33,6 +33,7 @@ export const emptyDocument: PlainDocument = {
   prebuild: false,
   packages: [],
   checks: [],
+  requireVerified: false,
 }
 
 export function toForm(document: PlainDocument): FormValues {

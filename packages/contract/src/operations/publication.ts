@@ -5,13 +5,15 @@ import { operation } from '../operation.ts'
 import { CreatePublication, PublicationEnvelope, PublicationPage } from '../publication.ts'
 import { ReviewEnvelope } from '../review.ts'
 import { closed, Sha256, Uuid } from '../scalar.ts'
+import { CreateVerification, VerificationEnvelope, VerificationPage } from '../verification.ts'
 import { Cursor, pageLimit, SessionPath } from './parameters.ts'
 
 const PublicationPath = Type.Object({ sessionId: Uuid, publicationId: Uuid })
+const VerificationPath = Type.Object({ sessionId: Uuid, verificationId: Uuid })
 const MergePath = Type.Object({ sessionId: Uuid, publicationId: Uuid, mergeId: Uuid })
 const tag = 'Publications'
 
-/** Reviews, Publications and Merges. */
+/** Reviews, verifications, Publications and Merges. */
 export const publicationOperations = {
   reviewRepository: operation({
     method: 'GET',
@@ -36,6 +38,59 @@ export const publicationOperations = {
       'cloud_review_refused',
       'cloud_workspace_unavailable',
     ],
+  }),
+  listVerifications: operation({
+    method: 'GET',
+    path: '/v1/sessions/{sessionId}/repository/verifications',
+    summary: 'List verifications',
+    description: 'Lists the verifications of a Session, newest first.',
+    tag,
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    params: SessionPath,
+    query: Type.Object({ limit: pageLimit(defaultPageSize.publications), cursor: Cursor }, closed),
+    responses: { 200: { description: 'A page of verifications.', schema: VerificationPage } },
+    errors: ['cloud_session_not_found'],
+  }),
+  createVerification: operation({
+    method: 'PUT',
+    path: '/v1/sessions/{sessionId}/repository/verifications/{verificationId}',
+    summary: 'Verify a revision',
+    description:
+      "Runs the checks of the Session's environment on exactly the reviewed revision, in a fresh sandbox. Workers do this in the background; no workspace is needed, and none is read. If the Session has results of the same checks on the same tree, the answer has them at once.",
+    tag,
+    access: 'bearer',
+    capability: 'svc.cloud.publications:create',
+    params: VerificationPath,
+    body: CreateVerification,
+    responses: {
+      201: { description: 'The verification was admitted.', schema: VerificationEnvelope },
+      200: {
+        description: 'An earlier request with the same body created the verification.',
+        schema: VerificationEnvelope,
+      },
+    },
+    errors: [
+      'cloud_session_not_found',
+      'cloud_verification_conflict',
+      'cloud_repository_required',
+      'cloud_checks_required',
+      'quota_exceeded',
+      'cloud_compute_not_configured',
+      'cloud_compute_outdated',
+    ],
+  }),
+  getVerification: operation({
+    method: 'GET',
+    path: '/v1/sessions/{sessionId}/repository/verifications/{verificationId}',
+    summary: 'Read a verification',
+    description: 'Returns a verification as it is now.',
+    tag,
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    params: VerificationPath,
+    responses: { 200: { description: 'The verification.', schema: VerificationEnvelope } },
+    errors: ['cloud_session_not_found'],
   }),
   listPublications: operation({
     method: 'GET',
@@ -71,6 +126,7 @@ export const publicationOperations = {
     errors: [
       'cloud_session_not_found',
       'cloud_publication_conflict',
+      'cloud_verification_required',
       'cloud_github_connection_required',
       'cloud_repository_permission_denied',
       'cloud_workspace_unavailable',

@@ -10,7 +10,15 @@ export type StoredDocument = Omit<EnvironmentDocument, 'secrets'>
  */
 export function completeDocument(draft: EnvironmentDraft): StoredDocument {
   const { name, description = '', setup = '', variables = {}, extensions = [], github = false } = draft
-  const { cache = { paths: [] }, repositories = [], prebuild = false, packages = [], checks = [], preview } = draft
+  const {
+    cache = { paths: [] },
+    repositories = [],
+    prebuild = false,
+    packages = [],
+    checks = [],
+    requireVerified = false,
+    preview,
+  } = draft
   return {
     name,
     description,
@@ -29,6 +37,7 @@ export function completeDocument(draft: EnvironmentDraft): StoredDocument {
       quick: check.quick ?? false,
     })),
     ...(preview !== undefined && { preview }),
+    requireVerified,
   }
 }
 
@@ -49,12 +58,13 @@ export function archivesOf({ extensions }: Pick<StoredDocument, 'extensions'>): 
  * Returns the text that a revision stores. Equal documents have equal texts; the order of lists counts. A member that
  * revisions from before it lack is left out while it is empty, so those stay equal to what they say.
  */
-export function documentText({ prebuild, packages, checks, ...document }: StoredDocument): string {
+export function documentText({ prebuild, packages, checks, requireVerified, ...document }: StoredDocument): string {
   return canonicalJson({
     ...document,
     ...(prebuild && { prebuild }),
     ...(packages.length > 0 && { packages }),
     ...(checks.length > 0 && { checks }),
+    ...(requireVerified && { requireVerified }),
   })
 }
 
@@ -66,6 +76,7 @@ export function readStored(text: string): StoredDocument {
     prebuild: stored.prebuild ?? false,
     packages: stored.packages ?? [],
     checks: stored.checks ?? [],
+    requireVerified: stored.requireVerified ?? false,
   }
 }
 

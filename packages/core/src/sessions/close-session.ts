@@ -7,10 +7,12 @@ import { abandonMerges } from './merges/abandon-merges.ts'
 import { abandonPublications } from './publications/under-way.ts'
 import { endRun } from './runs/end-run.ts'
 import { releaseFence } from './runs/fence-sql.ts'
-import { markArchived } from './session/session-sql.ts'
+import { holdSession, markArchived } from './session/session-sql.ts'
+import { cancelVerifications } from './verifications/cancel-verifications.ts'
 
 /**
- * Closes a Session for good: cancels its Run, ends its lease and abandons deliveries that have not begun; the log stays.
+ * Closes a Session for good: cancels its Run and its verifications, ends its lease and abandons deliveries that have not
+ * begun; the log stays.
  * The worker that runs the sandbox loses its fence with the commit and destroys every sandbox that no lease names. The
  * caller holds the Session's lock, and has seen that it is not archived.
  */
@@ -30,6 +32,10 @@ export async function closeSession(
   await releaseFence(tx, key)
   await abandonPublications(tx, key, now)
   await abandonMerges(tx, key, now)
+  for (const sandbox of await cancelVerifications(tx, key, now)) {
+    await holdSession(tx, sandbox)
+    await closeSession(tx, sandbox, null, now)
+  }
   await endLease(tx, key, 'archived', now)
   await markArchived(tx, key, now)
 }

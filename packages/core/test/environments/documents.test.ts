@@ -50,6 +50,7 @@ describe('a document', () => {
       prebuild: false,
       packages: [],
       checks: [],
+      requireVerified: false,
       secrets: [],
     }
     expect(made.body.environment).toEqual({

@@ -15,6 +15,7 @@ import { runHandlers } from '@berth/core/sessions/runs/routes.ts'
 import { eventHandlers, type Streaming } from '@berth/core/sessions/streams/routes.ts'
 import { trialHandlers } from '@berth/core/sessions/trials/routes.ts'
 import { turnHandlers } from '@berth/core/sessions/turns/routes.ts'
+import { verificationHandlers } from '@berth/core/sessions/verifications/routes.ts'
 import type { WebhookParts } from '@berth/core/webhooks/routes.ts'
 import { transcriptionHandlers } from '@berth/gateway/transcription/routes.ts'
 import { openNetwork } from '@berth/platform/network/dial.ts'
@@ -76,6 +77,7 @@ export function apiHandlers(
     ...eventHandlers(context, streaming),
     ...artifactHandlers(context),
     ...reviewHandlers(context),
+    ...verificationHandlers(context),
     ...publicationHandlers(context),
     ...mergeHandlers(context),
     ...repositoryHandlers(context),

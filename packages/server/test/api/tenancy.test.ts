@@ -33,6 +33,7 @@ const bodies: { readonly [Id in GuardedOperationId]?: object } = {
   submitTurn: { message: 'taken over' },
   forkSession: {},
   createPublication: { revision: '0'.repeat(64), title: 'taken over' },
+  createVerification: { revision: '0'.repeat(64) },
   createMerge: { strategy: 'merge' },
   activateRuntimeReleaseProbe: { engine: { sha256: 'a'.repeat(64) } },
   decideInteraction: { requestId: 'taken', choice: 'allow_once', idempotencyKey: 'over' },
@@ -66,6 +67,7 @@ interface Target {
 interface Hung extends Target {
   readonly artifactId: string
   readonly interactionId: string
+  readonly verificationId: string
   readonly publicationId: string
   readonly mergeId: string
 }
@@ -161,8 +163,10 @@ describe("another tenant's session", () => {
 })
 
 describe('the resources of a session', () => {
-  const ids = { artifactId: randomUUID(), publicationId: randomUUID(), mergeId: randomUUID(), interactionId: 'asked' }
-  const lists = ['listArtifacts', 'listInteractions', 'listPublications', 'listMerges'] as const
+  const deliveries = { verificationId: randomUUID(), publicationId: randomUUID(), mergeId: randomUUID() }
+  const ids = { artifactId: randomUUID(), interactionId: 'asked', ...deliveries }
+  const listed = ['listArtifacts', 'listInteractions', 'listVerifications'] as const
+  const lists = [...listed, 'listPublications', 'listMerges'] as const
   let target: Hung
   let stranger: Tenant
   beforeAll(async () => {
@@ -174,8 +178,8 @@ describe('the resources of a session', () => {
   })
 
   const reads = sessionScoped
-    .filter(id => /\{(artifact|publication|merge)Id\}/.test(guardedOperationOf(id).path))
-    .filter(id => id !== 'createPublication')
+    .filter(id => /\{(artifact|verification|publication|merge)Id\}/.test(guardedOperationOf(id).path))
+    .filter(id => id !== 'createPublication' && id !== 'createVerification')
   it.each([...reads, ...lists].filter(id => !/content|create/i.test(id)))(
     'can be read by their owner: %s',
     async id => {
@@ -198,7 +202,7 @@ describe('the resources of a session', () => {
   })
 })
 
-/** Inserts an Artifact, an open approval, a Publication and its Merge. */
+/** Inserts an Artifact, an open approval, a verification, a Publication and its Merge. */
 async function hang(organizationId: string, { sessionId, runId, artifactId, ...ids }: Hung): Promise<void> {
   const leaseId = randomUUID()
   const of = [organizationId, sessionId]
@@ -225,6 +229,12 @@ async function hang(organizationId: string, { sessionId, runId, artifactId, ...i
     `insert into reviews (organization_id, session_id, revision, base_oid, base_tree, head_tree, target_branch,
        document_sha256, created_at) values ($1, $2, $3, '', '', '', 'main', $3, now())`,
     digest,
+  )
+  await insert(
+    `insert into verifications (organization_id, session_id, id, request_hash, revision, tree, environment_id,
+       environment_revision, checks_digest, state, requested_by_kind, requested_by_id, created_at, ended_at)
+     values ($1, $2, $3, '', $4, $5, $3, 1, '', 'passed', 'person', $3, now(), now())`,
+    ...[ids.verificationId, digest, digest.slice(24)],
   )
   await insert(
     `insert into publications (organization_id, session_id, id, request_hash, revision, title, body, delivery, branch,

@@ -21,7 +21,8 @@ async function main(): Promise<void> {
     tell({ end: await ('clone' in order ? clone(order.clone) : runSetup(order.setup, tell, stop.signal)) })
     break
   }
-  process.exit(0)
+  // Behind all that was told: what a slow reader has not taken yet would go with this process, the end as well.
+  process.stdout.write('', () => process.exit(0))
 }
 
 async function clone(order: CloneOrder): Promise<CloneEnd> {

@@ -76,6 +76,7 @@ export interface FreshSandbox {
  * runs twice (`run-program.ts`).
  *
  * @param fresh null if the lease is in `applying` already
+ * @param further steps behind those of every apply
  * @returns the attached lease
  * @throws EnvironmentFailed if it failed; the lease has ended, and so has the Run of the claim
  * @throws SandboxGoneError, SandboxFrozenError, SupervisorProtocolError if the sandbox is lost
@@ -88,13 +89,15 @@ export async function applyEnvironment(
   lease: LeaseRow,
   fresh: FreshSandbox | null,
   signal: AbortSignal,
+  further: readonly ApplyStep[] = [],
 ): Promise<LeaseRow> {
-  const document = await documentOf(context.db, lease)
-  const begun = fresh === null ? lease : await begin(context, claim, lease, document, fresh)
+  const document = await documentOfLease(context.db, lease)
+  const all = [...steps, ...further]
+  const begun = fresh === null ? lease : await begin(context, claim, lease, document, fresh, all)
   if (begun.state === 'attached') return begun
   using watch = watchApply(context, claim, signal)
   try {
-    const applied = await carryOut(context, claim, runtime, begun, document, watch.signal)
+    const applied = await carryOut(context, claim, runtime, begun, { document, all }, watch.signal)
     // What setup left running belongs to the sandbox: a cancelled Run does not take it along.
     await context.driver.keepOrphans(applied.id)
     const attached = await underFence(context, claim, tx => attach(tx, context, claim, applied.id))
@@ -108,7 +111,8 @@ export async function applyEnvironment(
   }
 }
 
-function documentOf(db: Queryable, lease: LeaseRow): Promise<StoredDocument> {
+/** Returns the document of the revision that a lease is set up by. */
+export function documentOfLease(db: Queryable, lease: LeaseRow): Promise<StoredDocument> {
   const { organization_id: organizationId, environment_id: environmentId, environment_revision: revision } = lease
   if (environmentId === null || revision === null) throw new Error(`lease ${lease.id} has no environment`)
   return readFixedDocument(db, { organizationId, environmentId }, revision)
@@ -124,9 +128,10 @@ async function begin(
   lease: LeaseRow,
   document: StoredDocument,
   { restored, hasSource, extensions, prebuilt, packages }: FreshSandbox,
+  all: readonly ApplyStep[],
 ): Promise<LeaseRow> {
   const done = prebuilt?.state === 'used' ? stepsOfImage : []
-  const isIdle = !steps.some(step => step.isDue(document) && !done.includes(step.name))
+  const isIdle = !all.some(step => step.isDue(document) && !done.includes(step.name))
   const begun = await underFence(context, claim, async tx => {
     const now = context.clock.now()
     const run = claim.runId === null ? {} : { runId: claim.runId }
@@ -164,19 +169,20 @@ async function carryOut(
   claim: Claim,
   runtime: RuntimeEntry,
   begun: LeaseRow,
-  document: StoredDocument,
+  { document, all }: { readonly document: StoredDocument; readonly all: readonly ApplyStep[] },
   signal: AbortSignal,
 ): Promise<LeaseRow> {
   const { db } = context
   const environment = await environmentOfLease(db, begun)
   if (environment === null) throw new Error(`lease ${begun.id} has no environment`)
   const output = new OutputReporter(context, claim, begun, await sessionRedactor(db, claim))
-  using _git = context.git.open(claim, begun.id, document)
+  using git = context.git.open(claim, begun.id, document)
   let lease = begun
-  for (const step of steps) {
+  for (const step of all) {
     const report = reportOf(lease)
     if (report.done.includes(step.name) || !step.isDue(document)) continue
     signal.throwIfAborted()
+    if (step.withoutCredentials) git[Symbol.dispose]()
     const { restored, hasSource } = report
     const cwd = hasSource ? insidePaths.project : insidePaths.workspace
     const fixed = { context, claim, runtime, document, environment, output }

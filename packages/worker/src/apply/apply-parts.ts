@@ -39,6 +39,8 @@ export interface ApplyParts {
  */
 export interface ApplyStep {
   readonly name: string
+  /** True if no process of the sandbox may get a credential of a Git host from here on. */
+  readonly withoutCredentials?: boolean
   /** Whether the document gives it anything to do. */
   isDue(document: StoredDocument): boolean
   /** @throws ApplyFailed, and whatever says that the sandbox is lost */

@@ -18,6 +18,9 @@ const EVERY_MS = 1000
 /** The first Event waits this long for more text. */
 const FIRST_MS = 300
 
+/** Takes what a program of an apply writes. */
+export type ProgramOutput = Pick<OutputReporter, 'begin' | 'push' | 'replaceTail' | 'dueInMs' | 'tell'>
+
 /**
  * Tells what the processes of an apply write, masked and bounded.
  *
@@ -143,7 +146,7 @@ export class OutputReporter {
 }
 
 /** Returns the last bytes of a text, from the beginning of a character on. */
-function endOf(text: string): string {
+export function endOf(text: string): string {
   const bytes = Buffer.from(text)
   if (bytes.length <= MAX_TAIL_BYTES) return text
   let start = bytes.length - MAX_TAIL_BYTES

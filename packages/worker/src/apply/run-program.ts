@@ -8,6 +8,7 @@ import { ConnectionClosedError, SandboxFrozenError } from '../supervisor/errors.
 import type { JournalRecord } from '../supervisor/stream.ts'
 import { ApplyFailed } from './apply-failed.ts'
 import type { ApplyParts } from './apply-parts.ts'
+import type { ProgramOutput } from './output-reporter.ts'
 
 /** Delay before another attempt at a connection that the supervisor closed. */
 const RETRY_MS = 250
@@ -32,6 +33,9 @@ export interface Program {
   readonly take: (message: Readonly<Record<string, unknown>>) => void
 }
 
+/** What following a program needs of an apply. */
+type ProgramParts = Pick<ApplyParts, 'claim' | 'context' | 'cwd' | 'lease'> & { readonly output: ProgramOutput }
+
 /** How a program ended. */
 export interface ProgramEnd {
   /** True if it was stopped from outside, because it did not end in time. */
@@ -48,7 +52,7 @@ export interface ProgramEnd {
  * @throws SandboxGoneError, SandboxFrozenError, SupervisorProtocolError if the sandbox is lost
  * @throws ClaimLost, FenceLostError, DatabaseUnavailable, or another reason of `signal`: the program goes on
  */
-export async function runProgram(parts: ApplyParts, program: Program, signal: AbortSignal): Promise<ProgramEnd> {
+export async function runProgram(parts: ProgramParts, program: Program, signal: AbortSignal): Promise<ProgramEnd> {
   const start: Start = { seenAt: null }
   for (let vain = 0; ; vain += 1) {
     try {
@@ -67,7 +71,7 @@ interface Start {
   seenAt: number | null
 }
 
-async function follow(parts: ApplyParts, program: Program, start: Start, signal: AbortSignal): Promise<ProgramEnd> {
+async function follow(parts: ProgramParts, program: Program, start: Start, signal: AbortSignal): Promise<ProgramEnd> {
   const { claim, context, cwd, lease, output } = parts
   const { driver, limits } = context
   const key = `apply/${program.name}`
@@ -106,7 +110,7 @@ async function follow(parts: ApplyParts, program: Program, start: Start, signal:
 }
 
 /** Takes a line of the program. Setup may write such lines too, so nothing about them is certain. */
-function takeLine({ payload }: JournalRecord, { output }: ApplyParts, { take }: Program): void {
+function takeLine({ payload }: JournalRecord, { output }: ProgramParts, { take }: Program): void {
   let message: unknown
   try {
     message = JSON.parse(payload.toString())
@@ -122,7 +126,7 @@ function takeLine({ payload }: JournalRecord, { output }: ApplyParts, { take }: 
 
 /** Watches a program: its time, an interruption of the apply, a silent supervisor, and output that is to be told. */
 class Watch implements Disposable {
-  readonly #parts: ApplyParts
+  readonly #parts: ProgramParts
   readonly #key: string
   readonly #connection: SupervisorConnection
   readonly #signal: AbortSignal
@@ -133,7 +137,7 @@ class Watch implements Disposable {
   /** True if the program was stopped because its time was over. */
   late = false
 
-  constructor(parts: ApplyParts, key: string, connection: SupervisorConnection, signal: AbortSignal) {
+  constructor(parts: ProgramParts, key: string, connection: SupervisorConnection, signal: AbortSignal) {
     this.#parts = parts
     this.#key = key
     this.#connection = connection

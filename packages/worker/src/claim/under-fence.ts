@@ -1,4 +1,5 @@
 import { holdSession } from '@berth/core/sessions/session/session-sql.ts'
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { type Claim, ClaimLost, type Task } from './claim.ts'
 import type { ExecutionContext } from './execution-context.ts'
@@ -7,14 +8,17 @@ import { holdsFence } from './hold-sql.ts'
 /**
  * Runs `work` under the Session's lock, after the fence is proven.
  *
+ * @param first another Session whose lock `work` needs: whoever locks both of a verification locks that of its subject first
  * @throws ClaimLost
  */
 export async function underFence<T>(
   context: Pick<ExecutionContext, 'db' | 'clock'>,
   claim: Claim,
   work: (tx: Queryable, task: Task) => Promise<T>,
+  first: SessionKey | null = null,
 ): Promise<T> {
   return context.db.transaction(async tx => {
+    if (first !== null) await holdSession(tx, first)
     const [, task] = await Promise.all([holdSession(tx, claim), holdsFence(tx, claim)])
     if (task === null) throw new ClaimLost()
     return work(tx, task)

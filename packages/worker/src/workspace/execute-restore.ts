@@ -1,4 +1,5 @@
 import { NATIVE_RUNTIME } from '@berth/core/runtimes/catalog.ts'
+import { concludeVerification } from '@berth/core/sessions/conclude-verification.ts'
 import { abandonUnfinished } from '@berth/core/sessions/leases/end-lease.ts'
 import {
   countTriesOfRequest,
@@ -8,6 +9,9 @@ import {
 import { releaseFence } from '@berth/core/sessions/runs/fence-sql.ts'
 import { findSession } from '@berth/core/sessions/session/session-sql.ts'
 import { concludeTrial } from '@berth/core/sessions/trials/conclude-trial.ts'
+import { subjectOf } from '@berth/core/sessions/verifications/begin-verification.ts'
+import { findVerificationOfSandbox } from '@berth/core/sessions/verifications/verification-sql.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { type Claim, ClaimLost } from '../claim/claim.ts'
@@ -45,16 +49,21 @@ export async function executeRestore(context: ExecutionContext, claim: Claim, si
     }
     failed = true
   }
-  await underFence(context, claim, async tx => {
+  const verification = isTrial ? await findVerificationOfSandbox(context.db, claim) : null
+  const subject = verification === null ? null : subjectOf(verification)
+  const settle = async (tx: Queryable) => {
     // Whoever asks again gets another sandbox.
     if (failed) await abandonUnfinished(tx, claim, context.clock.now())
     if (failed) await failWorkspaceRequest(tx, claim, context.clock.now())
     else await deleteWorkspaceRequest(tx, claim)
     await releaseFence(tx, claim)
     // In the transaction that settles the apply: no crash leaves a trial whose sandbox stays.
-    if (isTrial) await concludeTrial(tx, claim, failed ? 'failed' : 'succeeded', context.clock.now())
-  })
+    if (verification !== null) await concludeVerification(tx, claim, verification, failed, context.clock.now())
+    else if (isTrial) await concludeTrial(tx, claim, failed ? 'failed' : 'succeeded', context.clock.now())
+  }
+  await underFence(context, claim, settle, subject)
   if (isTrial) context.wakeups.publish(topics.leases)
+  if (subject !== null) context.wakeups.publish(topics.session(subject.organizationId, subject.sessionId))
   context.git.retire(claim)
   announce(context, claim)
   await freezeAtRest(context, claim)

@@ -23,6 +23,7 @@ import { type Claim, ClaimLost } from '../claim/claim.ts'
 import { type ExecutionContext, egressOf } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
 import { isSandboxLost } from '../supervisor/errors.ts'
+import { beginChecks } from './check-steps.ts'
 import { findPackages } from './package-layer.ts'
 import { findPrebuilt, placeImage, type UsedImage } from './prebuilt-start.ts'
 import { ResumeUnavailable, restoreSession } from './restore-session.ts'
@@ -174,15 +175,18 @@ async function provideLease(
   return apply(context, claim, runtime, lease, fresh, signal)
 }
 
+type ApplyArguments = Parameters<typeof applyEnvironment> extends [...infer First, unknown?] ? First : never
+
 /** Applies the environment, or goes on with that. A sandbox that is lost meanwhile ends its lease. */
-async function apply(...parts: Parameters<typeof applyEnvironment>): Promise<LeaseRow> {
+async function apply(...parts: ApplyArguments): Promise<LeaseRow> {
   const [context, claim, runtime, lease, fresh] = parts
   try {
     if (fresh === null) {
       await context.driver.serveProxy(lease.id, egressOf(context, lease.id, runtime))
       await context.driver.thaw(lease.id)
     }
-    return await observed(claim, 'apply environment', () => applyEnvironment(...parts))
+    const further = await beginChecks(context, claim, lease)
+    return await observed(claim, 'apply environment', () => applyEnvironment(...parts, further))
   } catch (cause) {
     if (!isSandboxLost(cause)) throw cause
     await underFence(context, claim, tx => endLease(tx, claim, 'lost', context.clock.now()))

@@ -8,7 +8,9 @@ import type { DeliverySource } from '../../delivery/sources.ts'
 import type { WorkQueue } from '../../delivery/work-queue.ts'
 import { GitHostError } from '../../git-hosts/git-host.ts'
 import { appendEvents } from '../log/append.ts'
-import { holdSession } from '../session/session-sql.ts'
+import { findPublication } from '../publications/publication-sql.ts'
+import { findSession, holdSession } from '../session/session-sql.ts'
+import { verifiedStanding } from '../verifications/is-verified.ts'
 import type { MergeRow } from './merge.ts'
 import { mergeEvent } from './merge-event.ts'
 import {
@@ -91,11 +93,12 @@ function finalCode(error: GitHostError): MergeError {
 
 async function tryMerge(
   context: DeliveryContext,
-  { claim, row }: MergeClaim,
+  key: MergeClaim,
   { host, repository }: DeliverySource,
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { db, clock } = context
+  const { claim, row } = key
   if (!(await countAttempt(db, claim, clock.now()))) return 'taken'
   const step = nextStep(await host.readPull(repository, row.pull_number, signal), row.head_sha)
   switch (step.kind) {
@@ -109,6 +112,7 @@ async function tryMerge(
       return notReady(context, row)
     case 'merge':
   }
+  if (!(await isLetIn(context, key))) return notReady(context, row)
   if (!(await markMerging(db, claim, clock.now()))) return 'taken'
   try {
     const merged = await host.mergePull(
@@ -131,6 +135,14 @@ async function tryMerge(
     if (after.kind === 'failed') return { errorCode: after.code }
     return after.kind === 'not_ready' ? notReady(context, row) : checkAgain(context, row)
   }
+}
+
+/** Returns whether the environment's checks let a pull request in: as for a host's, those that have not ended count. */
+async function isLetIn({ db }: DeliveryContext, { row, ...key }: MergeClaim): Promise<boolean> {
+  const [session, publication] = await Promise.all([findSession(db, key), findPublication(db, key, row.publication_id)])
+  if (session === null || publication === null) return true
+  const standing = await verifiedStanding(db, key, session.environment_id, publication.revision)
+  return !standing.open && (standing.verified || !standing.required)
 }
 
 /** Tries again soon: the host is still undecided, or refused a merge that it reports as possible. */

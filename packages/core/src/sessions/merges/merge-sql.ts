@@ -156,6 +156,17 @@ export async function wakeMerges(
   if (rowCount > 0) await announce(db, topics.deliveries)
 }
 
+/** Makes workers check at once the Merges of a Session that wait. */
+export async function wakeMergesOf(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
+  const { rowCount } = await tx.query({
+    text: `
+      update merges set due_at = $3
+      where organization_id = $1 and session_id = $2 and ended_at is null and status = 'waiting' and due_at > $3`,
+    values: [key.organizationId, key.sessionId, now],
+  })
+  if (rowCount > 0) await announce(tx, topics.deliveries)
+}
+
 /** Ends a Merge; null if the claim is lost. The caller holds the Session's lock. */
 export function finishMerge(
   tx: Queryable,

@@ -9,6 +9,7 @@ import { isBranchName } from '../../git/branch-name.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { findWholeReview } from '../reviews/review-sql.ts'
 import { lockVisibleSession } from '../session/read-session.ts'
+import { verifiedStanding } from '../verifications/is-verified.ts'
 import { defaultBranch } from './branch-name.ts'
 import { toPublication } from './publication.ts'
 import { findPublication, insertPublication } from './publication-sql.ts'
@@ -19,7 +20,8 @@ import { requireDeliverer } from './require-deliverer.ts'
  * reports its own outcome, for example that the workspace has changed since the review.
  * @throws ApiError 403 if the person may not deliver to the repository
  * @throws ApiError 404
- * @throws ApiError 409 `cloud_publication_conflict`, `cloud_repository_required` or `cloud_workspace_expired`
+ * @throws ApiError 409 `cloud_publication_conflict`, `cloud_repository_required`, `cloud_verification_required` or
+ *   `cloud_workspace_expired`
  * @throws ApiError 400 if the Session never made the revision, the branch name is invalid, or the body has too many
  *   bytes
  */
@@ -50,6 +52,8 @@ export async function admitPublication(
     if ((await findWholeReview(tx, key, body.revision)) === null) {
       throw invalidField(['revision'], 'is not a revision that this Session has made lately; read its review first')
     }
+    const standing = await verifiedStanding(tx, key, session.environment_id, body.revision)
+    if ((body.verified || standing.required) && !standing.verified) throw refusal('cloud_verification_required')
     if (!session.lease_held) throw workspaceLapsed(session.id)
     const row = await insertPublication(
       tx,

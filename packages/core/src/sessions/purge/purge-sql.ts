@@ -10,6 +10,7 @@ export const tablesOfSession = [
   'checkpoints',
   'merges',
   'publications',
+  'verifications',
   'reviews',
   'review_requests',
   'interactions',
@@ -61,14 +62,13 @@ export async function findPurgeable(db: Queryable, before: Date, most: number): 
   return rows
 }
 
-/** Returns the Sessions of trials that ended before a time and are at rest, on `environment_trials_ended`. */
+/** Returns the hidden Sessions, of trials and verifications, that ended before a time and are at rest, on `sessions_of_trials`. */
 export async function findPurgeableTrials(db: Queryable, before: Date, most: number): Promise<SessionKey[]> {
   const { rows } = await db.query<SessionKey>({
     text: `
-      select s.organization_id as "organizationId", s.id as "sessionId" from environment_trials t
-      join sessions s on s.organization_id = t.organization_id and s.id = t.session_id
-      where t.ended_at < $1 and s.archived_at < $1 and ${isAtRest}
-      order by t.ended_at limit $2`,
+      select s.organization_id as "organizationId", s.id as "sessionId" from sessions s
+      where s.is_trial and s.archived_at < $1 and ${isAtRest}
+      order by s.archived_at limit $2`,
     values: [before, most],
   })
   return rows

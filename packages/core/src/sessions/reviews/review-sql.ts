@@ -53,7 +53,11 @@ const isSuperseded = `
     where q.organization_id = r.organization_id and q.session_id = r.session_id and r.revision in (q.revision, q.announced))
   and not exists (
     select from publications p
-    where p.organization_id = r.organization_id and p.session_id = r.session_id and p.revision = r.revision)`
+    where p.organization_id = r.organization_id and p.session_id = r.session_id and p.revision = r.revision)
+  and not exists (
+    select from verifications v
+    where v.organization_id = r.organization_id and v.session_id = r.session_id and v.revision = r.revision
+      and v.ended_at is null)`
 
 /** Lists Sessions with objects of superseded revisions from before a time. */
 export async function findSuperseded(db: Queryable, before: Date, most: number): Promise<SessionKey[]> {

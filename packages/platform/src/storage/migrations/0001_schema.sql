@@ -472,7 +472,7 @@ comment on column sessions.source_lost_at is 'The host would not give the source
 comment on column sessions.environment_revision is 'The last that was applied: a Session is bound to no revision.';
 comment on column sessions.parent_session_id is 'Where a fork comes from: that Session may be purged since.';
 comment on column sessions.forked_recap is 'The conversation before the fork, for an agent that cannot load it.';
-comment on column sessions.is_trial is 'A trial of an environment: nobody sees it, and it is archived when the apply has ended.';
+comment on column sessions.is_trial is 'Of a trial of an environment or of a verification: nobody sees it, and it is archived with that.';
 comment on column sessions.fresh_from_turn is 'Of a reset: nothing of the Turns before this one is gone on from.';
 comment on column sessions.sealed_turns is '`turn_count` at the time when the Run of the newest Turn had an intact checkpoint. '
   'While the two are equal, the Session''s work cannot be lost, so lists judge the others only.';
@@ -500,6 +500,7 @@ comment on index sessions_moved_in_organization is 'The feed of people, who see 
   'to it no more often than to `sessions_moved`.';
 create index sessions_archived_since on sessions (archived_at) where archived_at is not null;
 comment on index sessions_archived_since is 'Sessions that may be purged.';
+create index sessions_of_trials on sessions (archived_at) where is_trial and archived_at is not null;
 create index sessions_to_seal on sessions (archived_at, id) where archived_at is not null and not log_sealed;
 
 create table purged_sessions (
@@ -536,7 +537,6 @@ create table environment_trials (
 comment on column environment_trials.expires_at is 'It is stopped then in any case.';
 comment on column environment_trials.watched_until is 'It is stopped then if nobody has read or followed it since.';
 create index environment_trials_live on environment_trials (organization_id) where ended_at is null;
-create index environment_trials_ended on environment_trials (ended_at) where ended_at is not null;
 
 -- The log. The service's role appends Events and may neither change nor delete them: the functions here do, with the rights
 -- of the tables' owner. The triggers guard a deployment whose one role owns everything, and the owner of any from a mistake.
@@ -924,7 +924,7 @@ comment on column checkpoints.damaged_at is 'A restore found another digest than
 
 create table artifacts (
   organization_id uuid not null, session_id uuid not null, id uuid not null, run_id uuid,
-  kind text not null check (kind in ('run_result', 'presented_file', 'pull_request_record')),
+  kind text not null check (kind in ('run_result', 'presented_file', 'pull_request_record', 'check_output')),
   name text not null, media_type text not null,
   size_bytes bigint not null check (size_bytes >= 0),
   sha256 text not null check (sha256 ~ '^[0-9a-f]{64}$'),
@@ -1062,6 +1062,24 @@ create index publications_of_pull on publications (organization_id, (result -> '
   where result is not null;
 comment on index publications_of_pull is 'People read a pull request because they see the Session that published it.';
 create unique index publications_of_claim on publications (claim, session_id) where claim is not null;
+
+create table verifications (
+  organization_id uuid not null, session_id uuid not null, id uuid not null, request_hash bytea not null,
+  revision text not null, tree text not null, environment_id uuid not null, environment_revision integer not null,
+  checks_digest text not null,
+  state text not null check (state in ('queued', 'running', 'passed', 'failed', 'errored', 'cancelled')),
+  results jsonb not null default '[]', error jsonb, reused_from uuid, sandbox_id uuid, lease_id uuid,
+  requested_by_kind text not null, requested_by_id uuid not null,
+  created_at timestamptz not null, started_at timestamptz, ended_at timestamptz,
+  primary key (organization_id, session_id, id), foreign key (organization_id, session_id, revision) references reviews,
+  check ((ended_at is not null) = (state not in ('queued', 'running')))
+);
+comment on column verifications.checks_digest is 'Of the checks and of the base, by which their paths are judged.';
+comment on column verifications.sandbox_id is 'The hidden Session with its sandbox, which is purged earlier.';
+comment on column verifications.lease_id is 'The sandbox that the results are of: another begins again.';
+create index verifications_in_order on verifications (organization_id, session_id, created_at desc, id desc);
+create index verifications_open on verifications (organization_id, session_id) where ended_at is null;
+create unique index verifications_of_sandbox on verifications (organization_id, sandbox_id) where sandbox_id is not null;
 
 create table merges (
   organization_id uuid not null, session_id uuid not null, publication_id uuid not null, id uuid not null,

@@ -1,0 +1,31 @@
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { readStored } from '../../environments/document.ts'
+import { findEnvironment } from '../../environments/environment-sql.ts'
+import { findResultOf, listOpenRevisions } from './verification-sql.ts'
+
+/** How a revision stands to the checks of its Session's environment. */
+export interface Standing {
+  /** Whether the environment's newest revision lets verified revisions out alone. */
+  readonly required: boolean
+  /** Whether the newest result by that revision of the environment is that it has passed. */
+  readonly verified: boolean
+  /** Whether a verification of it has not ended. */
+  readonly open: boolean
+}
+
+/** Judges a revision of a Session by its verifications. A result by an earlier revision of the environment does not count. */
+export async function verifiedStanding(
+  db: Queryable,
+  key: SessionKey,
+  environmentId: string | null,
+  revision: string,
+): Promise<Standing> {
+  const open = (await listOpenRevisions(db, key)).includes(revision)
+  if (environmentId === null) return { required: false, verified: false, open }
+  const environment = await findEnvironment(db, { organizationId: key.organizationId, environmentId })
+  if (environment === null) return { required: false, verified: false, open }
+  const by = { revision, environment_id: environmentId, environment_revision: environment.revision }
+  const result = await findResultOf(db, key, by)
+  return { required: readStored(environment.document).requireVerified, verified: result?.state === 'passed', open }
+}
