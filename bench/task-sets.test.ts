@@ -25,8 +25,14 @@ async function run(cwd: string, input: string, ...command: readonly string[]) {
   )
 }
 
-test('every task has a name of its own', () => {
-  expect(new Set(tasks.map(({ name }) => name)).size).toBe(tasks.length)
+test('there are three sets of twelve tasks, with names of their own', () => {
+  const sets = Object.groupBy(tasks, ({ set }) => set)
+  expect(Object.entries(sets).map(([set, of]) => [set, of?.length])).toEqual([
+    ['feature', 12],
+    ['refactor', 12],
+    ['repair', 12],
+  ])
+  expect(new Set(tasks.map(({ name }) => name)).size).toBe(36)
 })
 
 describe.concurrent('the check fails before, and succeeds with the solution', () => {

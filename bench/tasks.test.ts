@@ -11,8 +11,8 @@ import { spawn } from '../script/testing/spawn.ts'
 import { readTasks } from './support/task-sets.ts'
 
 /** Of each set, one task that the scripted model solves, and one for which it does nothing. */
-const solved = ['pagination-ties', 'task-tags']
-const idle = ['racing-cache', 'dry-run']
+const solved = ['pagination-ties', 'task-tags', 'break-cycle']
+const idle = ['racing-cache', 'dry-run', 'split-module']
 /** A task at which the model never answers. */
 const hanging = 'csv-quoting'
 
@@ -87,7 +87,7 @@ describe('a run of tasks', () => {
       unjudged: 0,
     })
     expect(figures.total.means.output[0]).toBe(((3 * 2 + 3) / 6) * scriptedUsage.output)
-    for (const set of ['repair', 'feature']) {
+    for (const set of ['repair', 'feature', 'refactor']) {
       expect(figures[set]).toMatchObject({ tries: 2, solved: 1, costUnknown: 0 })
       expect(table).toMatch(new RegExp(`^${set} +1 of 2 +0\\.50 \\(0\\.09\\.\\.0\\.91\\)`, 'm'))
     }
