@@ -14,13 +14,13 @@ import { Badge } from './badge.tsx'
 import { DocumentTab } from './document-tab.tsx'
 import { useEnvironmentCan } from './environment-can.ts'
 import { LeaveGuard } from './leave-guard.tsx'
-import { Meanwhile } from './meanwhile.tsx'
 import { environmentQuery } from './queries.ts'
-import { SecretsTab } from './secrets-tab.tsx'
 import { useDocumentEditor } from './use-document-editor.ts'
 
 // The document comes first; the page has no room for the other tabs.
 const HistoryTab = lazy(async () => ({ default: (await import('./history-tab.tsx')).HistoryTab }))
+const Meanwhile = lazy(async () => ({ default: (await import('./meanwhile.tsx')).Meanwhile }))
+const SecretsTab = lazy(async () => ({ default: (await import('./secrets-tab.tsx')).SecretsTab }))
 const TrialTab = lazy(async () => ({ default: (await import('./trial-tab.tsx')).TrialTab }))
 
 const route = getRouteApi('/shell/environments/$environmentId')
@@ -74,7 +74,9 @@ function EnvironmentView({ environment }: { environment: Environment }) {
     >
       <Title>{environment.name}</Title>
       <LeaveGuard environmentId={environment.id} dirty={editor.dirty} onDiscard={editor.discard} />
-      {editor.dirty && <Meanwhile environment={environment} editor={editor} by={nameOf(environment.createdBy)} />}
+      <Suspense>
+        {editor.dirty && <Meanwhile environment={environment} editor={editor} by={nameOf(environment.createdBy)} />}
+      </Suspense>
       {tab === 'document' && (
         <DocumentTab
           id={environment.id}
@@ -84,8 +86,8 @@ function EnvironmentView({ environment }: { environment: Environment }) {
           mayUpload={can('upload')}
         />
       )}
-      {tab === 'secrets' && <SecretsTab environment={environment} />}
       <Suspense fallback={<LoadingLines label={labels[tab].toLowerCase()} />}>
+        {tab === 'secrets' && <SecretsTab environment={environment} />}
         {tab === 'trial' && <TrialTab environment={environment} dirty={editor.dirty} />}
         {tab === 'history' && <HistoryTab environment={environment} nameOf={nameOf} dirty={editor.dirty} />}
       </Suspense>

@@ -7,3 +7,16 @@ test('a service without triggers has all sections but theirs', () => {
   )
   expect(whole.filter(section => !less.includes(section)).map(({ id }) => id)).toEqual(['triggers'])
 })
+
+test.each([
+  ['api key', 'Integrations'],
+  ['token', 'Integrations'],
+  ['invite', 'Members'],
+  ['budget', 'Limits'],
+  ['schedule', 'Triggers'],
+])('whoever looks for "%s" finds %s', (words, label) => {
+  const features = { transcription: false, github: false, billing: false, triggers: true }
+  const sections = sectionGroupsOf(features).flatMap(group => group.sections)
+  const found = sections.filter(({ also }) => words.split(' ').every(word => also.includes(word)))
+  expect(found.map(section => section.label)).toContain(label)
+})
