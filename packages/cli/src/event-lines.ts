@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
-import { changesWords, type Event } from '@berth/client'
+import { changesWords, type Event, reasonWords } from '@berth/client'
 import {
   type BackgroundCommand,
   type EndRow,
@@ -43,7 +43,9 @@ export function rowLines({ row, steps }: RowChange, { type, subject }: Event, pa
     case 'notice':
       return row.ongoing === true ? [] : noticeLines(row, paint)
     case 'end':
-      return type === 'svc.revision.created' ? changesLines(row, subject.sessionId, paint) : endLines(row, paint)
+      return type === 'svc.revision.created'
+        ? changesLines(row, subject.sessionId, paint)
+        : endLines(row, subject.sessionId, paint)
     default:
       return []
   }
@@ -113,14 +115,18 @@ export function backgroundLines(commands: readonly BackgroundCommand[], columns:
   return running.map(({ command }) => paint('dim', `  & ${clip(printableLine(command), columns - 5)}`))
 }
 
-function endLines(row: EndRow, paint: Paint): string[] {
-  const { outcome, errorCode, stopReason, durationMs } = row
-  const cause = errorCode ?? (stopReason === 'completed' ? null : stopReason)
+function endLines(row: EndRow, sessionId: string, paint: Paint): string[] {
+  const { errorCode, stopReason, durationMs } = row
+  // A limit ended it: there is more to do.
+  const isStopped = row.outcome === 'completed' && reasonWords(row) !== ''
+  const outcome = isStopped ? 'stopped' : row.outcome
+  const cause = isStopped ? reasonWords(row) : (errorCode ?? (stopReason === 'completed' ? null : stopReason))
   const details = [cause, durationMs === null ? null : formatDuration(durationMs), costText(row)]
   const text = details.filter(detail => detail !== null).map(detail => ` · ${printableLine(detail)}`)
-  const colour = outcome === 'completed' ? 'green' : outcome === 'cancelled' ? 'yellow' : 'red'
+  const colour = outcome === 'completed' ? 'green' : outcome === 'cancelled' || isStopped ? 'yellow' : 'red'
+  const wayOn = isStopped ? [paint('dim', `  berth run --session ${printableLine(sessionId)} Continue.`)] : []
   const output = row.output === undefined ? [] : printable(JSON.stringify(row.output, null, 2)).split('\n')
-  return [`${paint(colour, outcome)}${text.length === 0 ? '' : paint('dim', text.join(''))}`, ...output]
+  return [`${paint(colour, outcome)}${text.length === 0 ? '' : paint('dim', text.join(''))}`, ...wayOn, ...output]
 }
 
 /** Returns the size of the changes that a Run left, and the command that shows them. */

@@ -127,11 +127,15 @@ test.each([
   ['crashed', { stopReason: 'engine_unreachable' }, 'crashed · engine_unreachable'],
   [
     'completed',
-    { stopReason: 'max_turns', costUsd: 12, costComplete: false },
-    'completed · max_turns · at least $12.00',
+    { stopReason: 'max_turns', turns: 200, costUsd: 12, costComplete: false },
+    'stopped · it reached its limit of 200 steps · at least $12.00',
   ],
 ])('a Run that ended as %s shows the reason', (status, data, line) => {
-  expect(play([runEvent(1, `svc.run.${status}`, { status, ...data })]).lines).toEqual([line])
+  const event = runEvent(1, `svc.run.${status}`, { status, ...data })
+  const wayOn = status === 'completed' ? [`  berth run --session ${event.subject.sessionId} Continue.`] : []
+  expect(play([event]).lines).toEqual([line, ...wayOn])
+  const { lines } = showEvent(initialLiveState, event, (style, text) => `<${style}>${text}`)
+  expect(lines[0]).toContain(status === 'completed' ? '<yellow>stopped' : `>${status}`)
 })
 
 test('cancelling is shown until the end, even if the Run starts only now', () => {

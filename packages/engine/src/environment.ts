@@ -11,7 +11,7 @@ export interface Environment {
   readonly retryBaseMs: number
   /** Longest silence allowed while a model streams its answer. */
   readonly modelIdleMs: number
-  /** Model requests allowed within one prompt, whatever budget the prompt has. */
+  /** Model requests allowed within one prompt that brings no budget of them. */
   readonly maxTurns: number
   /** Longest run of a program that looks for what an edit has made wrong. */
   readonly diagnosticsMs: number

@@ -23,6 +23,12 @@ describe('a limit', () => {
     ],
     ['of turns set by the engine ends the prompt', [look], {}, { stopReason: 'max_turns', turns: 6 }],
     [
+      'of turns given with the prompt may be higher',
+      [look],
+      { budgets: { turns: 8 } },
+      { stopReason: 'turn_budget', turns: 8 },
+    ],
+    [
       'of output tokens of one answer ends the prompt',
       [{ text: 'and so', cut: true }],
       {},

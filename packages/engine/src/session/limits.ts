@@ -37,7 +37,10 @@ export class Limits {
   #failures = 0
   #reason: LimitReason | null = null
 
-  /** @param whole the prompt's limits, if these are a sub-agent's; its use counts towards both */
+  /**
+   * @param maxTurns the bound of turns if the budgets have none
+   * @param whole the prompt's limits, if these are a sub-agent's; its use counts towards both
+   */
   constructor(budgets: Budgets, maxTurns: number, whole: Limits | null = null) {
     this.#budgets = budgets
     this.#maxTurns = maxTurns
@@ -80,8 +83,8 @@ export class Limits {
     // A turn without tool calls is the last one anyway.
     if (results.length > 0) {
       if (this.outputTokensLeft === 0) this.stop('max_response')
-      if (this.#turns >= (this.#budgets.turns ?? Number.POSITIVE_INFINITY)) this.stop('turn_budget')
-      if (this.#turns >= this.#maxTurns) this.stop('max_turns')
+      const { turns } = this.#budgets
+      if (this.#turns >= (turns ?? this.#maxTurns)) this.stop(turns === undefined ? 'max_turns' : 'turn_budget')
       const whole = this.#whole
       if (whole !== null && whole.turns >= (whole.#budgets.turns ?? Number.POSITIVE_INFINITY)) whole.stop('turn_budget')
     }

@@ -33,7 +33,7 @@ export const runBounds: readonly Bound[] = [
     name: 'runTurns',
     label: 'Steps',
     unit: 'calls of the model',
-    hint: "Berth's own agent makes 200 at most.",
+    hint: "Without a bound Berth's own agent makes 200.",
     whole: true,
   },
   { name: 'runSeconds', label: 'Time', unit: 'seconds', hint: 'Without the time it waits for people.', whole: true },
