@@ -333,6 +333,33 @@ test('tool servers that the workspace names start in the sandbox, and their outc
   ])
 })
 
+test("pages that the sandbox's proxy refuses fail in its words", async () => {
+  const urls = ['http://10.0.0.1/admin', 'https://printer.local/', 'http://127.0.0.1:4199/']
+  const [first, ...more] = urls.map(url => call('fetch', { url }))
+  service.upstream.next(first ?? says({}), ...more, says({ text: 'None of them.' }))
+  const run = await ended(await service.test.api.createSession({}, 'Read them'))
+  expect(activitiesOf(run).map(({ name, kind, status, output }) => [name, kind, status, output])).toEqual([
+    [
+      'fetch',
+      'fetch',
+      'failed',
+      expect.stringMatching(/cannot be read: refused by the sandbox's proxy: .*10\.0\.0\.1/),
+    ],
+    [
+      'fetch',
+      'fetch',
+      'failed',
+      expect.stringMatching(/cannot be read: refused by the sandbox's proxy: .*printer\.local/),
+    ],
+    [
+      'fetch',
+      'fetch',
+      'failed',
+      expect.stringMatching(/^http:\/\/127\.0\.0\.1:4199\/ cannot be read: connect ECONNREFUSED/),
+    ],
+  ])
+})
+
 test('output that holds a NUL reaches the log and the model with a mark in its place', async () => {
   service.upstream.next(bash("printf 'a\\0b'"), says({ text: 'I say \0.' }))
   const session = await service.test.api.createSession({}, 'Look')
