@@ -8,7 +8,7 @@ import { workEndsAt } from '@berth/core/sessions/leases/lease-bound.ts'
 import type { LeaseRow } from '@berth/core/sessions/leases/lease-sql.ts'
 import { appendEvents } from '@berth/core/sessions/log/append.ts'
 import { sessionRedactor } from '@berth/core/sessions/log/session-redactor.ts'
-import { readReview } from '@berth/core/sessions/reviews/read-review.ts'
+import { readDocument } from '@berth/core/sessions/reviews/read-review.ts'
 import { findReview, type ReviewRow } from '@berth/core/sessions/reviews/review-sql.ts'
 import { beginVerification, subjectOf } from '@berth/core/sessions/verifications/begin-verification.ts'
 import type { Check, VerificationRow } from '@berth/core/sessions/verifications/verification.ts'
@@ -62,12 +62,12 @@ export async function beginChecks(
   await underFence(context, claim, tx => beginVerification(tx, row, by, of, clock.now()), subject)
   context.wakeups.publish(topics.session(subject.organizationId, subject.sessionId))
   let paths: Promise<readonly string[]> | null = null
-  const changed = () => (paths ??= readReview(blobs, review).then(pathsOf))
+  const changed = () => (paths ??= readDocument(blobs, review).then(pathsOf))
   const verifying: Verifying = { row, review, changed }
   return checks.flatMap((check, index) => [treeStep(verifying, check, index), checkStep(verifying, check, index)])
 }
 
-const pathsOf = ({ files }: Awaited<ReturnType<typeof readReview>>): readonly string[] =>
+const pathsOf = ({ files }: Awaited<ReturnType<typeof readDocument>>): readonly string[] =>
   files.flatMap(({ path, previousPath }) => (previousPath === undefined ? [path] : [path, previousPath]))
 
 async function isSkipped({ changed }: Verifying, { paths }: Check): Promise<boolean> {

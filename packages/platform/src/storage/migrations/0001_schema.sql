@@ -1066,9 +1066,8 @@ create unique index publications_of_claim on publications (claim, session_id) wh
 create table verifications (
   organization_id uuid not null, session_id uuid not null, id uuid not null, request_hash bytea not null,
   revision text not null, tree text not null, environment_id uuid not null, environment_revision integer not null,
-  checks_digest text not null,
   state text not null check (state in ('queued', 'running', 'passed', 'failed', 'errored', 'cancelled')),
-  results jsonb not null default '[]', error jsonb, reused_from uuid, sandbox_id uuid, lease_id uuid,
+  checks_digest text not null, results jsonb not null default '[]', error jsonb, reused_from uuid, sandbox_id uuid, lease_id uuid,
   requested_by_kind text not null, requested_by_id uuid not null,
   created_at timestamptz not null, started_at timestamptz, ended_at timestamptz,
   primary key (organization_id, session_id, id), foreign key (organization_id, session_id, revision) references reviews,
