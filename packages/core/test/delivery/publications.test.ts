@@ -344,7 +344,7 @@ describe('a cursor', () => {
         return []
       return [path.replace('{sessionId}', at.session.id).replace('{publicationId}', id)]
     })
-    expect(lists).toHaveLength(7)
+    expect(lists).toHaveLength(8)
     for (const from of lists) {
       const { body } = await at.api.get<{ nextCursor: string | null }>(from)
       expect([from, body.nextCursor]).toEqual([from, expect.any(String)])
