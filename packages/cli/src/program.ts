@@ -349,7 +349,8 @@ function addReview(program: Command, host: ProgramHost): void {
     .argument('<session>')
     .option('-p, --patch', 'print the patch instead of the list of files; to a pipe or a file, as it is')
     .option('--restore', 'first attach the workspace, if it has lapsed')
-    .option('--json', 'print the review as JSON')
+    .option('--verify', "run the environment's checks on the revision in a fresh sandbox, and show how they went")
+    .option('--json', 'print the review as JSON; with --verify the verification')
     .action(async (sessionId: string, options: ReviewOptions, command: Command) => {
       const { review } = await import('./commands/review.ts')
       await host.withService(command.optsWithGlobals(), io => review(sessionId, options, io))
@@ -368,6 +369,10 @@ function addPublish(program: Command, host: ProgramHost): void {
     .option('--revision <revision>', 'publish this reviewed revision (default: the changes as they are now)')
     .option('--draft', 'open the pull request as a draft')
     .option('--restore', 'first attach the workspace, if it has lapsed')
+    .option(
+      '--verified',
+      "first run the environment's checks on it as `berth review --verify`; publish only if they pass",
+    )
     .option('--direct', 'push to the branch that the session started from, without a pull request')
     .option('--json', 'print the publication as JSON')
     .action(async (sessionId: string, options: PublishOptions, command: Command) => {

@@ -101,6 +101,60 @@ test('review prints the patch as it is, with a warning about U+FFFD, but without
   expect(shown.stdout).toBe('+␛[2J caf\ufffd\r\n\r\n')
 })
 
+/** Starts a service whose verification ends like this on the second read. */
+async function verifying(end: object): Promise<ScriptedService> {
+  let reads = 0
+  return ScriptedService.start(({ method, path }, response) => {
+    const [id = ''] = path.split('/').slice(-1)
+    const over = method === 'GET' && ++reads > 2
+    const verification = { id, state: 'running', checks: [], ...(over && { completedAt: 'now', ...end }) }
+    if (path.endsWith('/repository/review')) sendJson(response, 200, { review })
+    else if (path.includes('/verifications/')) sendJson(response, 200, { verification })
+    else if (method === 'PUT') sendJson(response, 201, { publication: { id } })
+    else sendJson(response, 200, { publication: { id, status: 'succeeded', completedAt: 'now', result } })
+    return 'answered'
+  })
+}
+const checks = [
+  { name: 'types', required: true, state: 'passed', exitCode: 0, durationMs: 1000, outputTail: '' },
+  {
+    name: 'unit',
+    required: true,
+    state: 'failed',
+    exitCode: 3,
+    durationMs: 2000,
+    outputTail: 'one\u001b[2J\nfailed\n',
+  },
+  { name: 'docs', required: false, state: 'skipped' },
+]
+const failed = { state: 'failed', checks, counts: { passed: 1, failed: 1, skipped: 1 } }
+const passed = { state: 'passed', checks: checks.slice(0, 1), counts: { passed: 1, failed: 0, skipped: 0 } }
+
+test('review --verify waits for the checks, and shows the end of what failed', async () => {
+  await using service = await verifying(failed)
+  const it = berth(service, 'review', session.id, '--verify')
+  expect(await it.ended()).toBe(1)
+  expect(service.taken.find(({ method }) => method === 'PUT')?.body).toEqual({ revision })
+  expect(it.lines.slice(0, -1)).toEqual([
+    'passed    types  1.0 s',
+    'failed    unit  2.0 s  exit code 3',
+    '    one␛[2J',
+    '    failed',
+    'skipped   docs  not required',
+  ])
+  expect(it.lines.at(-1)).toMatch(/^verification \S+ failed: 1 of 2 checks passed$/)
+})
+
+test.each([
+  ['publishes what the checks have passed', passed, 0, [{ revision }, { revision, verified: true }]],
+  ['publishes nothing if one has failed', failed, 1, [{ revision }]],
+])('publish --verified %s', async (_, end, code, bodies) => {
+  await using service = await verifying(end)
+  const it = berth(service, 'publish', session.id, '--title', 'a', '--verified')
+  expect(await it.ended()).toBe(code)
+  expect(service.taken.filter(({ method }) => method === 'PUT').map(({ body }) => body)).toMatchObject(bodies)
+})
+
 test('publish publishes the current changes, or a given revision, and reports the outcome', async () => {
   await using service = await serve({ publication: { result }, merge: {} })
   const it = berth(service, 'publish', session.id, '--title', 'a', '--body', 'b', '--draft')

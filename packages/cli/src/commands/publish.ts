@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Publication, pullRequestDraft, settled } from '@berth/client'
+import { type Publication, pullRequestDraft, settled, type Verification } from '@berth/client'
 import { deliveryError } from '../delivery-error.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { UsageError } from '../failure.ts'
@@ -7,6 +7,7 @@ import type { CommandIo } from '../io.ts'
 import { jsonLine, printable, printableLine } from '../terminal-text.ts'
 import { attachWorkspace, bringingBack } from './lapsed-workspace.ts'
 import { progress } from './progress.ts'
+import { printVerification, verify } from './verify.ts'
 
 export interface PublishOptions {
   /** Absent: title and body are those of the agent's last message. */
@@ -20,6 +21,8 @@ export interface PublishOptions {
   readonly direct?: boolean
   readonly json?: boolean
   readonly restore?: boolean
+  /** Has the revision verified first, and publishes it only if that has passed. */
+  readonly verified?: boolean
 }
 
 /**
@@ -35,6 +38,7 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
   const id = randomUUID()
   const say = progress(io, options.json === true)
   if (options.restore) await attachWorkspace(sessionId, io)
+  let failed: Verification | null = null
   await bringingBack(sessionId, io, async () => {
     if (options.revision === undefined) await say('reading the changes')
     const revision = options.revision ?? (await client.call('reviewRepository', { sessionId })).review.revision
@@ -42,6 +46,12 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
       options.title === undefined
         ? await draftFor(sessionId, options, client)
         : { title: options.title, body: options.body }
+    if (options.verified) {
+      await say('checking them in a fresh sandbox')
+      const verification = await verify(sessionId, revision, io)
+      failed = verification.state === 'passed' ? null : verification
+      if (failed !== null) return
+    }
     await say('publishing them')
     await client.call('createPublication', {
       sessionId,
@@ -53,9 +63,14 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
         ...(body !== undefined && { body }),
         ...(branch !== undefined && { branch }),
         ...(draft && { draft }),
+        ...(options.verified && { verified: true }),
       },
     })
   })
+  if (failed !== null) {
+    await printVerification(failed, { ...io, stdout: io.stderr })
+    return exitCode.failed
+  }
   await say('waiting for the Git host')
   const publication = await settled(
     async () => (await client.call('getPublication', { sessionId, publicationId: id })).publication,

@@ -5,19 +5,29 @@ import { printPatch } from '../patch.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
 import { attachWorkspace, hasLapsed } from './lapsed-workspace.ts'
 import { progress } from './progress.ts'
+import { printVerification, verify } from './verify.ts'
 
 export interface ReviewOptions {
   readonly patch?: boolean
   readonly json?: boolean
   readonly restore?: boolean
+  /** Has the revision verified, and shows how that ended. */
+  readonly verify?: boolean
 }
 
-/** Shows a Session's changes: the revision to publish, and the files or the patch. */
+/** Shows a Session's changes: the revision to publish, and the files or the patch, or what the checks say of it. */
 export async function review(sessionId: string, options: ReviewOptions, io: CommandIo): Promise<ExitCode> {
   if (options.restore) await attachWorkspace(sessionId, io)
   await progress(io, options.json === true)('reading the changes')
   const made = await readChanges(sessionId, io)
   const { stdout, stderr } = io
+  if (options.verify) {
+    await progress(io, options.json === true)('checking them in a fresh sandbox')
+    const verification = await verify(sessionId, made.revision, io)
+    if (!options.json) return printVerification(verification, io)
+    await stdout.line(jsonLine(verification))
+    return verification.state === 'passed' ? exitCode.completed : exitCode.failed
+  }
   if (options.json) await stdout.line(jsonLine(made))
   else if (options.patch) {
     await printPatch(made.patch, stdout)

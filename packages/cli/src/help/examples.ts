@@ -43,7 +43,7 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   answer: ["answer $SESSION 'the second one'", 'answer $SESSION approve --to $INTERACTION'],
   approve: ['approve $SESSION', 'approve $SESSION $INTERACTION --for turn'],
   deny: ['deny $SESSION'],
-  review: ['review $SESSION', 'review $SESSION --patch | git apply --stat'],
+  review: ['review $SESSION', 'review $SESSION --patch | git apply --stat', 'review $SESSION --verify'],
   publish: [
     "publish $SESSION --title 'Fix the build'",
     "publish $SESSION --title 'Fix the build' --draft --json | jq .result",

@@ -15,6 +15,7 @@ export const workGroups: readonly ResourceGroup[] = [
   { name: 'files', does: 'read files of a workspace, also while it rests' },
   { name: 'ports', does: 'see what listens in a sandbox' },
   { name: 'reviews', does: 'read the revisions that were made of a session' },
+  { name: 'verifications', does: 'read how the checks of revisions went' },
   { name: 'publications', does: "read a session's publications, and what their pull requests wait for" },
   { name: 'merges', does: 'read the merges of a publication' },
 ]
@@ -105,6 +106,16 @@ export const workResources: Readonly<Record<string, ResourceRow>> = {
     member: 'review',
     does: 'show a revision as it was reviewed; for people',
     examples: ['$SESSION $REVISION', "$SESSION $REVISION --json | jq -r '.files[].path'"],
+  },
+  'verifications list': {
+    operation: 'listVerifications',
+    does: 'list the verifications of a session, newest first',
+    columns: { VERIFICATION: 'id', STATE: 'state', PASSED: 'counts.passed', FAILED: 'counts.failed' },
+  },
+  'verifications show': {
+    operation: 'getVerification',
+    member: 'verification',
+    does: 'show how the checks of a revision went',
   },
   'publications list': {
     operation: 'listPublications',
