@@ -187,7 +187,7 @@ describe('the artifacts of a Session', () => {
     await shoot(page, 'artifact')
     expect(await pageFaults(page)).toEqual([])
     await page.getByRole('link', { name: 'All artifacts' }).click()
-    await page.getByRole('link', { name: /chart\.svg/ }).click()
+    await page.getByRole('link', { name: /chart\.svg File/ }).click()
     await page.getByText('240 × 120').waitFor()
     await page.getByRole('link', { name: 'All artifacts' }).click()
     await page.getByRole('link', { name: /page\.html/ }).click()
@@ -199,6 +199,43 @@ describe('the artifacts of a Session', () => {
     await page.getByRole('button', { name: 'Download data.bin' }).click()
     expect((await saving).suggestedFilename()).toBe('data.bin')
     expect(await page.title()).toMatch(/^Build the shop/)
+  })
+
+  it('that are pictures stand in the transcript and the list, before and after the last Run', async () => {
+    await end()
+    const svg = (width: number) =>
+      `printf '<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="120"><rect width="${width}" height="120" rx="8" fill="purple"/></svg>' > chart.svg`
+    const message = `${svg(360)}; echo none > broken.png; berth-present broken.png; berth-present chart.svg`
+    const { run } = await api.submitTurn(session.id, message)
+    await api.runEnded(session.id, run.id)
+    await show('artifacts')
+    const newest = page.getByRole('listitem').filter({ hasText: 'chart.svg' }).first()
+    for (const place of [newest, page.getByRole('log', { name: 'Transcript' })]) {
+      for (const [moment, width] of [
+        ['before', 240],
+        ['after', 360],
+      ] as const) {
+        const picture = place.getByRole('img', { name: `chart.svg, ${moment}` })
+        await picture.waitFor()
+        await expect
+          .poll(() => picture.evaluate(each => (each as unknown as { naturalWidth: number }).naturalWidth))
+          .toBe(width)
+      }
+    }
+    const broken = page.getByRole('listitem').filter({ hasText: 'broken.png' })
+    await broken.getByText('This picture cannot be shown.').waitFor()
+    await shoot(page, 'artifacts-before-after')
+    expect(await pageFaults(page)).toEqual([])
+    await newest.getByRole('link').click()
+    await page.getByRole('heading', { name: /^Before/ }).waitFor()
+    await page.getByText('240 × 120').waitFor()
+    await page.getByText('360 × 120').waitFor()
+    await shoot(page, 'artifact-before-after')
+    expect(await pageFaults(page)).toEqual([])
+    await page.goto(`${origin}/sessions/${session.id}`)
+    await page.getByRole('img', { name: 'chart.svg, after' }).waitFor()
+    await shoot(page, 'transcript-before-after')
+    expect(await pageFaults(page)).toEqual([])
   })
 
   it('never met the policy of the page', () => {

@@ -12,7 +12,9 @@ import { Button, IconButton } from '../ui/button.tsx'
 import { printableLine } from '../ui/printable.ts'
 import { EmptyState, ErrorState, InlineProblem, LoadingLines } from '../ui/states.tsx'
 import { ArtifactView } from './artifact-view.tsx'
+import { InlinePictures } from './inline-pictures.tsx'
 import { OpenInSandbox } from './open-in-sandbox.tsx'
+import { isInlinePicture, isSamePicture } from './pictures.ts'
 import { artifactsQuery, contentPath } from './queries.ts'
 
 const route = getRouteApi('/shell/sessions/$sessionId')
@@ -37,7 +39,9 @@ export function Artifacts({ session }: { session: Session }) {
   if (list.data === undefined) return <LoadingLines label="the artifacts" />
   const artifacts = list.data.pages.flatMap(page => page.artifacts)
   const open = artifacts.find(({ id }) => id === openId)
-  if (open !== undefined) return <Open session={session} artifact={open} />
+  const before = (artifact: Artifact) =>
+    artifacts.slice(0, artifacts.indexOf(artifact)).findLast(earlier => isSamePicture(artifact, earlier))
+  if (open !== undefined) return <Open session={session} artifact={open} before={before(open)} />
   if (artifacts.length + omitted.length === 0) {
     return (
       <EmptyState icon={Package} title="Nothing kept yet">
@@ -49,7 +53,7 @@ export function Artifacts({ session }: { session: Session }) {
     <div className="flex flex-col gap-4 p-3">
       <ul className="divide-y divide-line rounded-lg border border-line">
         {artifacts.toReversed().map(artifact => (
-          <Item key={artifact.id} session={session} artifact={artifact} />
+          <Item key={artifact.id} session={session} artifact={artifact} before={before(artifact)} />
         ))}
       </ul>
       {list.hasNextPage && (
@@ -62,23 +66,35 @@ export function Artifacts({ session }: { session: Session }) {
   )
 }
 
-function Item({ session, artifact }: { session: Session; artifact: Artifact }) {
+interface Props {
+  readonly session: Session
+  readonly artifact: Artifact
+  /** The picture of the same name that an earlier Run kept. */
+  readonly before: Artifact | undefined
+}
+
+function Item({ session, artifact, before }: Props) {
   const [label, Icon] = kinds[artifact.kind] ?? ['Artifact', FileText]
   const name = printableLine(artifact.name)
   return (
     <li className="flex items-center gap-1 pr-1.5 hover:bg-hover">
       <Link
         {...to.session(session.id, { panel: 'artifacts', artifact: artifact.id })}
-        className="flex min-h-12 min-w-0 flex-1 items-center gap-3 rounded-md px-3 py-2 -outline-offset-2"
+        className="flex min-h-12 min-w-0 flex-1 flex-wrap items-center gap-3 rounded-md px-3 py-2 -outline-offset-2"
       >
         <Icon className="size-4 shrink-0 text-ink-3" aria-hidden />
-        <span className="min-w-0">
+        <span className="min-w-0 flex-1">
           <span className="block truncate text-[0.8125rem] font-medium">{name}</span>
           <span className="block truncate text-xs text-ink-3 tabular-nums">
             {label} · {formatBytes(artifact.sizeBytes)} · {new Date(artifact.createdAt).toLocaleString()}
             {artifact.runId !== undefined && <> · Run {artifact.runId.slice(0, 8)}</>}
           </span>
         </span>
+        {isInlinePicture(artifact) && (
+          <span className="basis-full">
+            <InlinePictures picture={artifact} before={before} />
+          </span>
+        )}
       </Link>
       <Save artifact={artifact} />
     </li>
@@ -101,7 +117,7 @@ function Save({ artifact }: { artifact: Artifact }) {
   )
 }
 
-function Open({ session, artifact }: { session: Session; artifact: Artifact }) {
+function Open({ session, artifact, before }: Props) {
   return (
     <div className="flex h-full flex-col">
       <header className="flex min-h-11 shrink-0 items-center gap-2 border-b border-line pr-1.5 pl-2">
@@ -117,8 +133,20 @@ function Open({ session, artifact }: { session: Session; artifact: Artifact }) {
         <Save artifact={artifact} />
       </header>
       <OpenInSandbox session={session} artifact={artifact} />
-      <div className="min-h-0 flex-1">
-        <ArtifactView key={artifact.id} artifact={artifact} />
+      <div className="flex min-h-0 flex-1 flex-col sm:flex-row">
+        {(before === undefined ? [artifact] : [before, artifact]).map(each => (
+          <div key={each.id} className="flex min-h-0 min-w-0 flex-1 flex-col">
+            {before !== undefined && (
+              <h3 className="px-4 pt-3 text-xs font-medium text-ink-2">
+                {each === before ? 'Before' : 'After'}
+                <span className="font-normal text-ink-3"> · {new Date(each.createdAt).toLocaleString()}</span>
+              </h3>
+            )}
+            <div className="min-h-0 flex-1">
+              <ArtifactView artifact={each} />
+            </div>
+          </div>
+        ))}
       </div>
     </div>
   )

@@ -67,9 +67,11 @@ export function Ports({ session }: { session: Session }) {
           <PortRow key={port} session={session} port={port} ports={data} />
         ))}
       </ul>
-      <p className="text-xs text-ink-3">
-        A preview opens at an address of its own that only this browser can use. It ends with the sandbox.
-      </p>
+      {data.ports.length > 0 && (
+        <p className="text-xs text-ink-3">
+          A preview opens at an address of its own that only this browser can use. It ends with the sandbox.
+        </p>
+      )}
     </div>
   )
 }
