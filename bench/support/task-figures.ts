@@ -23,6 +23,8 @@ const measures: Readonly<Record<string, Measure>> = {
     (Date.parse(endedAt) - Date.parse(startedAt ?? queuedAt)) / 1000,
 }
 
+const digits: Readonly<Record<string, number>> = { 'cost, $': 4, 'time, s': 1 }
+
 export interface Figures {
   readonly tries: number
   readonly solved: number
@@ -58,11 +60,13 @@ function figuresOfSet(attempts: readonly Attempt[]): Figures {
 
 /** Prints a table: a row for each set and for all of them. */
 export function printFigures(figures: Readonly<Record<string, Figures>>): void {
-  const interval = ([value, low, high]: readonly [number, number, number], digits: number) =>
-    `${show(value, digits)} (${show(low, digits)}..${show(high, digits)})`
+  const interval = (figures: readonly [number, number, number], places: number) => {
+    const [value, low, high] = figures.map(figure => show(figure, places))
+    return `${value} (${low}..${high})`
+  }
   const rows = Object.entries(figures).map(([name, { tries, solved, late, unjudged, costUnknown, share, means }]) => [
     ...[name, `${solved} of ${tries}`, interval(share, 2), String(late), String(unjudged), String(costUnknown)],
-    ...Object.entries(means).map(([measure, mean]) => interval(mean, /cost/.test(measure) ? 4 : 0)),
+    ...Object.entries(means).map(([measure, mean]) => interval(mean, digits[measure] ?? 0)),
   ])
   const head = ['set', 'solved', 'share (95 %)', 'late', 'unjudged', 'cost unknown', ...Object.keys(measures)]
   for (const row of [head, ...rows]) {
