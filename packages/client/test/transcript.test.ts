@@ -62,22 +62,22 @@ describe('messages', () => {
 })
 
 test('the to-do list is the last that was told, until the conversation is cleared', () => {
-  const told = (...entries: object[]) => ['svc.plan.updated', { entries }] as const
+  const reported = (...entries: object[]) => ['svc.plan.updated', { entries }] as const
   const [look, mend] = ['completed', 'pending'].map(status => ({ content: status, status }))
   const planOf = (...facts: readonly Fact[]) => stateOf(...facts).plan
   expect(planOf(started)).toBeNull()
-  expect(planOf(told({ content: 'x', status: 'pending' }), told(look ?? {}, mend ?? {}))).toEqual([look, mend])
-  expect(planOf(told(look ?? {}), ['svc.conversation.cleared'])).toEqual([])
-  expect(rowsOf(told(look ?? {}))).toEqual([])
+  expect(planOf(reported({ content: 'x', status: 'pending' }), reported(look ?? {}, mend ?? {}))).toEqual([look, mend])
+  expect(planOf(reported(look ?? {}), ['svc.conversation.cleared'])).toEqual([])
+  expect(rowsOf(reported(look ?? {}))).toEqual([])
 })
 
 test('the commands in the background are the last that were told, until the sandbox is gone', () => {
   const commands = [{ id: 'b1', command: 'npm start', status: 'running', startedAt: '' }]
-  const told = ['svc.background.updated', { commands }] as const
+  const reported = ['svc.background.updated', { commands }] as const
   const backgroundOf = (...facts: readonly Fact[]) => stateOf(...facts).background
   expect(backgroundOf(started)).toBeNull()
-  expect(backgroundOf(told)).toEqual(commands)
-  expect(backgroundOf(told, ['svc.workspace.expired'])).toEqual([])
+  expect(backgroundOf(reported)).toEqual(commands)
+  expect(backgroundOf(reported, ['svc.workspace.expired'])).toEqual([])
   expect(['running', 'stopped', 'exited'].map(status => backgroundWords({ status }))).toEqual([
     'running',
     'stopped',

@@ -21,7 +21,7 @@ const pidOf = async (name: string) => {
 const isAlive = (pid: number) => existsSync(`/proc/${pid}`)
 const textsOf = (updates: Engine['updates']) => callsOf(updates).map(({ text }) => text)
 const lists = () =>
-  engine.told
+  engine.reported
     .filter(({ type }) => type === 'background_updated')
     .map(({ data }) =>
       (data['commands'] as { id: string; status: string }[]).map(({ id, status }) => `${id} ${status}`).join(),
@@ -203,9 +203,9 @@ test('an end that the model was not told of outlives a restart, and is told once
   await engine.restart()
   engine.gateway.next(start('true'), done)
   await engine.prompt('on')
-  const told = inputOf(engine.gateway.requests.at(-1))
-  expect(told.split('The background command b1 has ended with exit code 3.')).toHaveLength(2)
-  expect(told.split('The background command b2 has ended with exit code 0.')).toHaveLength(2)
+  const reported = inputOf(engine.gateway.requests.at(-1))
+  expect(reported.split('The background command b1 has ended with exit code 3.')).toHaveLength(2)
+  expect(reported.split('The background command b2 has ended with exit code 0.')).toHaveLength(2)
   expect(lists().at(-1)).toMatch(/^b3 /)
   await engine.restart()
   await engine.prompt('and on')
@@ -240,7 +240,7 @@ test('a conversation loads whatever its file says of commands and of the to-do l
   const good = { id: 'b4', command: 'x'.repeat(100_000), status: 'running' }
   append('background', {
     commands: [...bad, good],
-    untold: [...bad, { id: 'x', command: '', status: 'gone' }],
+    unreported: [...bad, { id: 'x', command: '', status: 'gone' }],
     begun: 4,
   })
   append('todo', { items: [...bad, { content: 'Test', status: 'pending' }, { content: 'x', status: 'lost' }] })
@@ -252,7 +252,7 @@ test('a conversation loads whatever its file says of commands and of the to-do l
   expect(input).toContain('The background command b4 is gone')
   expect(input.length).toBeLessThan(50_000)
   expect(lists().at(-1)).toMatch(/^b5 /)
-  append('background', { commands: null, begun: 'many', untold: 7 })
+  append('background', { commands: null, begun: 'many', unreported: 7 })
   append('todo', { items: 'none' })
   await engine.restart()
 })
@@ -263,8 +263,8 @@ test('of a long command only the beginning is listed and told', async () => {
   engine.gateway.next(start(long), done)
   await engine.prompt('go')
   await until(() => lists().at(-1) === 'b1 exited')
-  const { told } = await engine.prompt('on')
-  const commands = told.at(-1)?.data['commands'] as { command: string }[] | undefined
+  const { reported } = await engine.prompt('on')
+  const commands = reported.at(-1)?.data['commands'] as { command: string }[] | undefined
   const command = commands?.[0]?.command ?? ''
   expect([command.slice(0, 7), command.slice(-6)]).toEqual(['true éé', 'éé […]'])
   expect(Buffer.byteLength(command)).toBeLessThanOrEqual(500)

@@ -188,7 +188,7 @@ describe('a command', () => {
     engine.gateway.next(done)
     await engine.prompt('Remember the swan')
     const turn = await engine.prompt('/clear')
-    expect(turn).toMatchObject({ stopReason: 'completed', told: [{ type: 'conversation_cleared', data: {} }] })
+    expect(turn).toMatchObject({ stopReason: 'completed', reported: [{ type: 'conversation_cleared', data: {} }] })
     await engine.prompt('/clear\nWhat was it?')
     await engine.restart()
     await engine.prompt('And now?')
@@ -203,7 +203,7 @@ describe('a command', () => {
     engine.gateway.next(done)
     for (const text of ['/clear it', 'so\n/clear', ' /plan', '/help', '/skill:x']) await engine.prompt(text)
     expect(inputOf(engine.gateway.requests[4])).toMatch(/\/clear it.*so\\n\/clear.* \/plan.*\/help.*\/skill:x/)
-    expect(engine.told).toEqual([])
+    expect(engine.reported).toEqual([])
   })
 
   test('/compact compacts the conversation', async () => {
@@ -214,8 +214,8 @@ describe('a command', () => {
     await engine.prompt(long)
     await engine.prompt('A goose, and more. '.repeat(1300))
     const turn = await engine.prompt('/compact\nKeep the birds')
-    expect(turn.told).toMatchObject([{ type: 'context_compacted', data: { tokensBefore: 11_010 } }])
-    expect(turn.told[0]?.data['tokensAfter']).toBeLessThan(11_010)
+    expect(turn.reported).toMatchObject([{ type: 'context_compacted', data: { tokensBefore: 11_010 } }])
+    expect(turn.reported[0]?.data['tokensAfter']).toBeLessThan(11_010)
     expect(inputOf(engine.gateway.requests[2])).toContain('Keep the birds')
     await engine.restart()
     engine.gateway.next(done)
@@ -237,7 +237,7 @@ test('the context is compacted before it overflows, and the work goes on', async
     done,
   )
   const turn = await engine.prompt('Read it')
-  expect(turn).toMatchObject({ stopReason: 'completed', turns: 3, told: [{ type: 'context_compacted' }] })
+  expect(turn).toMatchObject({ stopReason: 'completed', turns: 3, reported: [{ type: 'context_compacted' }] })
   expect(textOf(turn.updates)).toBe('done')
   expect(inputOf(engine.gateway.requests.at(-1))).toContain('SUMMARY OF IT')
 })
@@ -264,17 +264,17 @@ test('characters that the gateway refuses are replaced, also after the conversat
 describe('loading a conversation', () => {
   const kinds = (updates: readonly SessionUpdate[]) => {
     // A live conversation arrives in pieces, a replayed one whole, so join the pieces.
-    const told: string[] = []
+    const reported: string[] = []
     for (const update of updates) {
       const { sessionUpdate: kind } = update
       const text = 'content' in update && update.content && 'text' in update.content ? update.content.text : ''
       const id = 'toolCallId' in update ? update.toolCallId : 'messageId' in update ? update.messageId : ''
       const line = `${kind} ${id} `
-      const last = told.at(-1)
-      if (kind.endsWith('_chunk') && last?.startsWith(line)) told[told.length - 1] = last + text
-      else told.push(`${line}${kind.endsWith('_chunk') ? text : JSON.stringify(update)}`)
+      const last = reported.at(-1)
+      if (kind.endsWith('_chunk') && last?.startsWith(line)) reported[reported.length - 1] = last + text
+      else reported.push(`${line}${kind.endsWith('_chunk') ? text : JSON.stringify(update)}`)
     }
-    return told
+    return reported
   }
 
   test('replays every update, and continues with the thoughts included', async () => {
@@ -302,13 +302,13 @@ describe('loading a conversation', () => {
     await engine.kill()
     writeFileSync(path, `${lines.slice(0, -1).join('\n')}\n${lines.at(-1)?.slice(0, 40)}`)
     await engine.restart()
-    expect(engine.told).toMatchObject([
+    expect(engine.reported).toMatchObject([
       { type: 'timeline_truncated', data: { droppedEvents: 1, reason: 'conversation_damaged' } },
     ])
     await engine.prompt('three')
     expect(inputOf(engine.gateway.requests[2])).toMatch(/one.*done.*two.*three/)
     await engine.restart()
-    expect(engine.told).toHaveLength(1)
+    expect(engine.reported).toHaveLength(1)
     const lost: readonly object[] = [
       { type: 'message', parentId: 'nowhere' },
       { type: 'message', parentId: null, message: null },
@@ -317,7 +317,7 @@ describe('loading a conversation', () => {
     for (const [at, entry] of lost.entries()) {
       appendFileSync(path, `${JSON.stringify({ ...entry, id: 'x', timestamp: new Date().toISOString() })}\n`)
       await engine.restart()
-      expect(engine.told).toHaveLength(at + 2)
+      expect(engine.reported).toHaveLength(at + 2)
     }
     await engine.prompt('four')
     expect(inputOf(engine.gateway.requests[3])).toMatch(/one.*done.*two.*three.*done.*four/)

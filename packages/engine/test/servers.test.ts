@@ -228,10 +228,10 @@ test('a server that fails loses only its own tools, and the reason is reported',
   const turn = await engine.prompt('go')
   expect(turn.stopReason).toBe('completed')
   const calls = callsOf(turn.updates)
-  const told = calls.slice(0, -1).map(({ call: name, text }) => `${name}: ${text}`)
+  const reported = calls.slice(0, -1).map(({ call: name, text }) => `${name}: ${text}`)
   const trouble = (server: string, why: string) => `mcp_server failed: MCP server ${server}: ${why}`
   const leftOut = 'tools left out (too many, too large, or without a usable schema): '
-  expect(told.toSorted()).toEqual(
+  expect(reported.toSorted()).toEqual(
     [
       trouble('exits', 'ended with exit code 3: cannot read ***'),
       trouble('floods', 'writes text to its output that is not MCP'),

@@ -236,7 +236,7 @@ describe('cancelling', () => {
     await until(() => engine.gateway.requests.length === 2)
     await engine.cancel()
     expect(await turn).toMatchObject({ stopReason: 'aborted' })
-    expect(engine.told).toMatchObject([
+    expect(engine.reported).toMatchObject([
       { type: 'delegation_started' },
       { type: 'delegation_completed', data: { status: 'cancelled' } },
     ])

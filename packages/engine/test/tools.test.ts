@@ -317,7 +317,7 @@ describe('delegating', () => {
       { call: 'bash completed', text: '3\n' },
       { call: 'delegate completed', text: 'There are 3.' },
     ])
-    const [event, end] = turn.told
+    const [event, end] = turn.reported
     expect(event).toMatchObject({ type: 'delegation_started', data: { task: 'Count the files' } })
     expect(end).toMatchObject({
       type: 'delegation_completed',
@@ -340,7 +340,7 @@ describe('delegating', () => {
       { text: 'done' },
     )
     const turn = await engine.prompt('go')
-    expect(turn.told).toMatchObject([
+    expect(turn.reported).toMatchObject([
       { type: 'delegation_started' },
       { type: 'delegation_completed', data: { status: 'failed' } },
     ])

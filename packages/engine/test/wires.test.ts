@@ -191,8 +191,8 @@ describe("over Anthropic's Messages", () => {
       (request, response) => {
         const usage = cache.take(request.body)
         usages.push(usage)
-        const [given, told] = ['"input_tokens":60,"cache_read_input_tokens":40', JSON.stringify(usage).slice(1, -1)]
-        return saysChanged(reply, frame => frame.replace(given, told))(request, response)
+        const [given, reported] = ['"input_tokens":60,"cache_read_input_tokens":40', JSON.stringify(usage).slice(1, -1)]
+        return saysChanged(reply, frame => frame.replace(given, reported))(request, response)
       }
     const calls = Array.from({ length: 20 }, (_, n) => call('bash', { command: `seq ${n} ${n + 400}` }))
     engine.gateway.next(...(calls.map(counts) as [Behaviour]), counts(done))

@@ -43,7 +43,7 @@ export async function holdToBudgets(
         telling.catch(err =>
           parts.log.warn({ err, ...key }, 'a session was not told of its budget; its next request tells'),
         )
-      if (budgets.some(({ untold }) => untold)) await noted(tellBudgets(parts, key, budgets))
+      if (budgets.some(({ unreported }) => unreported)) await noted(tellBudgets(parts, key, budgets))
       if (run.awaits) await noted(withdrawBudgetQuestion(parts, key))
       return record
     }

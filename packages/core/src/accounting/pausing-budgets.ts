@@ -23,7 +23,7 @@ export interface PausingBudget {
   /** The most that requests under way may cost. */
   readonly reserved_usd: number
   /** At least 80 percent are spent, and no Session was told. */
-  readonly untold: boolean
+  readonly unreported: boolean
   /** Nothing is left. */
   readonly is_reached: boolean
   /** Nothing may be left once the requests under way have ended. */
@@ -43,7 +43,7 @@ export const scopeOf = `case when b.session_id is not null then 'session' when b
 
 /** The columns of a budget whose spending is selected, and the verdicts on it. */
 const judged = `id, scope, person_id, installation_id, set_by, period, limit_usd::float8, spent::float8 as spent_usd,
-  reserved::float8 as reserved_usd, not told and spent >= ${TOLD_SHARE} * limit_usd as untold, spent >= limit_usd as is_reached,
+  reserved::float8 as reserved_usd, not told and spent >= ${TOLD_SHARE} * limit_usd as unreported, spent >= limit_usd as is_reached,
   spent + reserved >= limit_usd as is_used_up`
 
 /**
@@ -133,7 +133,7 @@ export async function findPausing(
 }
 
 /** Notes that a Session is told of the share that is spent. @returns false if one was told before */
-export async function noteTold(tx: Queryable, organizationId: string, id: string, now: Date): Promise<boolean> {
+export async function noteAnnounced(tx: Queryable, organizationId: string, id: string, now: Date): Promise<boolean> {
   const { rows } = await tx.query({
     name: 'note-budget-told',
     text: `

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { endReservations, keepRequests, type RequestRecord } from '@berth/core/accounting/gateway-request-sql.ts'
 import {
   findLostBudget,
-  noteTold,
+  noteAnnounced,
   raiseLimit,
   reserveSpending,
   setSessionBudget,
@@ -121,7 +121,7 @@ describe('a budget at which Runs wait', () => {
     await settle(first, null)
     expect(await reserve(of, 0.1)).toMatchObject({
       kind: 'taken',
-      budgets: [{ spent_usd: 0.7, reserved_usd: expect.closeTo(0.7), untold: false }],
+      budgets: [{ spent_usd: 0.7, reserved_usd: expect.closeTo(0.7), unreported: false }],
     })
   })
 
@@ -130,7 +130,7 @@ describe('a budget at which Runs wait', () => {
     const opened = await Promise.all(Array.from({ length: 8 }, () => open(of, 0.05)))
     for (const one of opened) await settle(one, 0.1)
     expect((await reserve(of, 0.05)).budgets).toMatchObject([
-      { scope: 'session', spent_usd: expect.closeTo(0.8), untold: true },
+      { scope: 'session', spent_usd: expect.closeTo(0.8), unreported: true },
     ])
   })
 
@@ -224,14 +224,14 @@ describe('a budget at which Runs wait', () => {
     await setQuota(of, { limitUsd: 1 })
     await spend(of, 0.9)
     const id = (await reserve(of, 0)).budgets[0]?.id ?? ''
-    expect(await noteTold(test.database, of.organizationId, id, now)).toBe(true)
+    expect(await noteAnnounced(test.database, of.organizationId, id, now)).toBe(true)
     const opened = await open(of, 1.2)
     const tomorrow = new Date(now.getTime() + 86_400_000)
     const next = await reserveSpending(test.database, request(of, 0.5), tomorrow)
     expect(next).toMatchObject({ kind: 'taken', budgets: [{ spent_usd: 0, reserved_usd: 1.2 }] })
     await settle(opened, 0.8, tomorrow)
     const { budgets } = await reserveSpending(test.database, request(of, 0), tomorrow)
-    expect(budgets).toMatchObject([{ spent_usd: 0.8, reserved_usd: 0, untold: true }])
+    expect(budgets).toMatchObject([{ spent_usd: 0.8, reserved_usd: 0, unreported: true }])
   })
 
   it('counts what a lost request has reserved as spent once its Run has ended', async () => {

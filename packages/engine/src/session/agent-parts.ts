@@ -117,8 +117,8 @@ export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
     await servers.listed()
     equip()
     // Without a result there is no further step: the next prompt has them.
-    const told = toolResults.length > 0 ? notices() : []
-    if (told.length > 0) await session.sendCustomMessage(noticeMessage(told), { deliverAs: 'steer' })
+    const reported = toolResults.length > 0 ? notices() : []
+    if (reported.length > 0) await session.sendCustomMessage(noticeMessage(reported), { deliverAs: 'steer' })
     const nested = toolResults.length > 0 ? instructionsFor(touchedBy(message, cwd), { cwd, agentDir }, isKnown) : []
     if (nested.length > 0) {
       instructed(nested.map(({ path }) => path))

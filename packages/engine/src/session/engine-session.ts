@@ -320,7 +320,7 @@ export class EngineSession {
       if (event.type === 'message_end' && event.message.role === 'assistant') this.#last = event.message
       if (event.type === 'message_end') this.#steering.entered(event.message)
       // The conversation has a message as soon as all have heard of it.
-      if (event.type === 'message_end' && isNotice(event.message)) queueMicrotask(() => this.#background.told())
+      if (event.type === 'message_end' && isNotice(event.message)) queueMicrotask(() => this.#background.reported())
       if (event.type === 'compaction_end' && event.result !== undefined) this.#repeatTodo()
       this.#updates.follow(event)
     })

@@ -25,7 +25,7 @@ import { type ScriptedGateway, startScriptedGateway } from './scripted-gateway.t
 const BUNDLE = fileURLToPath(new URL('../../../supervisor/dist/engine.cjs', import.meta.url))
 
 /** An extension notification. */
-export interface Told {
+export interface Reported {
   readonly type: string
   readonly data: Readonly<Record<string, unknown>>
 }
@@ -37,7 +37,7 @@ export interface Turn {
   readonly errorCode: string | undefined
   readonly turns: number
   readonly updates: readonly SessionUpdate[]
-  readonly told: readonly Told[]
+  readonly reported: readonly Reported[]
 }
 
 export interface People {
@@ -52,7 +52,7 @@ export interface Engine extends AsyncDisposable {
   readonly sessionId: string
   readonly pid: number
   readonly updates: readonly SessionUpdate[]
-  readonly told: readonly Told[]
+  readonly reported: readonly Reported[]
   prompt(text: string, berth?: object, others?: readonly ContentBlock[]): Promise<Turn>
   /** Sends a message that is to join the prompt under way; says whether the conversation took it. */
   steer(id: string, text: string): Promise<boolean>
@@ -86,7 +86,7 @@ export async function openEngine(
   options.prepare?.(workspace, home)
   const gateway = await startScriptedGateway(options.model, options.otherModels)
   const updates: SessionUpdate[] = []
-  const told: Told[] = []
+  const reported: Reported[] = []
   const people: People = {
     elicit: async () => ({ action: 'cancel' }),
     permit: async () => ({ outcome: { outcome: 'cancelled' } }),
@@ -112,8 +112,8 @@ export async function openEngine(
       .onNotification(methods.client.session.update, ({ params }) => void updates.push(params.update))
       .onNotification(
         '_berth/event',
-        params => params as Told,
-        ({ params }) => void told.push(params),
+        params => params as Reported,
+        ({ params }) => void reported.push(params),
       )
       .onRequest(methods.client.elicitation.create, ({ params }) => people.elicit(params))
       .onRequest(methods.client.session.requestPermission, ({ params }) => people.permit(params))
@@ -141,12 +141,12 @@ export async function openEngine(
     home,
     sessionId,
     updates,
-    told,
+    reported,
     get pid() {
       return running.child.pid ?? 0
     },
     async prompt(text, berth = {}, others = []) {
-      const [before, toldBefore] = [updates.length, told.length]
+      const [before, reportedBefore] = [updates.length, reported.length]
       const { agent, or } = running
       const request = {
         sessionId,
@@ -161,7 +161,7 @@ export async function openEngine(
         errorCode: meta.errorCode,
         turns: meta.turns,
         updates: updates.slice(before),
-        told: told.slice(toldBefore),
+        reported: reported.slice(reportedBefore),
       }
     },
     async steer(id, text) {

@@ -93,7 +93,8 @@ export class ModelCatalog {
     const found = this.#place(id)
     if (found === null) return null
     const models = await this.#modelsOf(found.provider)
-    const model = models.find(candidate => candidate.id === found.model) ?? this.#untold(found.provider, found.model)
+    const model =
+      models.find(candidate => candidate.id === found.model) ?? this.#undescribed(found.provider, found.model)
     return model === null ? null : resolved(found.provider, model, requestedId)
   }
 
@@ -101,7 +102,7 @@ export class ModelCatalog {
    * Returns a model of a provider whose list failed. The request then reports the real cause, such as a refused key,
    * and may fall back; "no such model" would be misleading.
    */
-  #untold(provider: CatalogOptions['providers'][number], id: string): DescribedModel | null {
+  #undescribed(provider: CatalogOptions['providers'][number], id: string): DescribedModel | null {
     if (provider.models !== undefined || this.#lists.get(provider.id)?.answered !== false) return null
     return this.#describe(provider.id, { ...unknownModel, id })
   }

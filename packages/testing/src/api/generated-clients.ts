@@ -139,7 +139,7 @@ export async function callGenerated(
     }
     await writeFile(join(directory, 'tsconfig.json'), json({ compilerOptions, files: ['program.ts'] }))
     await generators[generator](document, calls, { origin, directory })
-    await run(process.execPath, [compiler, '-p', directory]).catch(toldByCompiler)
+    await run(process.execPath, [compiler, '-p', directory]).catch(rethrowOutput)
     const { stdout } = await run(process.execPath, [join(directory, 'built', 'program.js')])
     return JSON.parse(stdout) as Record<string, number>
   } finally {
@@ -147,7 +147,7 @@ export async function callGenerated(
   }
 }
 
-function toldByCompiler(error: unknown): never {
+function rethrowOutput(error: unknown): never {
   const output = error instanceof Error && 'stdout' in error ? String(error.stdout) : ''
   throw new Error(`the program does not compile:\n${output}`, { cause: error })
 }

@@ -73,11 +73,11 @@ describe('plans of an agent', () => {
 })
 
 test('commands in the background keep those with an id and a time, within their bounds', () => {
-  const told = (commands: unknown) => readBerthEvent({ type: 'background_updated', data: { commands } }, 'run')
+  const reported = (commands: unknown) => readBerthEvent({ type: 'background_updated', data: { commands } }, 'run')
   const startedAt = '2026-01-01T00:00:00.000Z'
   const whole = { id: 'b1', command: 'npm start', status: 'exited', startedAt, exitCode: 1 }
   const long = { id: 'b2', command: 'x'.repeat(600), startedAt, exitCode: 'no' }
-  expect(told([whole, long, { id: 'b3' }, null, { ...whole, id: '', startedAt: 7 }])).toEqual({
+  expect(reported([whole, long, { id: 'b3' }, null, { ...whole, id: '', startedAt: 7 }])).toEqual({
     type: 'svc.background.updated',
     visibility: 'transcript',
     runId: 'run',
@@ -85,9 +85,9 @@ test('commands in the background keep those with an id and a time, within their 
       commands: [whole, { id: 'b2', command: 'x'.repeat(500), truncated: true, status: 'running', startedAt }],
     },
   })
-  expect(told('npm start')).toBeNull()
+  expect(reported('npm start')).toBeNull()
   const running = { ...whole, id: 'server', status: 'running' }
-  const many = told([running, ...Array.from({ length: 20 }, (_, n) => ({ ...whole, id: `b${n}` }))])
+  const many = reported([running, ...Array.from({ length: 20 }, (_, n) => ({ ...whole, id: `b${n}` }))])
   const newest = Array.from({ length: 15 }, (_, n) => ({ ...whole, id: `b${n + 5}` }))
   expect(many?.data).toEqual({ commands: [running, ...newest], truncated: true })
 })

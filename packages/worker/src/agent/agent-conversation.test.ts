@@ -572,15 +572,15 @@ describe("an agent's state", () => {
       plans('b'),
       plans('b'),
     ]
-    const told = { plan: { entries: [{ content: 'a', status: 'pending' as const }] }, background: [] }
+    const reported = { plan: { entries: [{ content: 'a', status: 'pending' as const }] }, background: [] }
     for (const [options, kept] of [
       [undefined, ['b']],
-      [{ isOwn: true, told }, ['b']],
+      [{ isOwn: true, reported }, ['b']],
     ] as const) {
       const conversation = new AgentConversation(of, working, 0, undefined, undefined, options)
       for (const record of journal(steps)) conversation.apply(record)
-      const plansTold = conversation.take().drafts.filter(({ type }) => type === 'svc.plan.updated')
-      expect(plansTold.map(({ data }) => data['entries'])).toMatchObject(kept.map(content => [{ content }]))
+      const reportedPlans = conversation.take().drafts.filter(({ type }) => type === 'svc.plan.updated')
+      expect(reportedPlans.map(({ data }) => data['entries'])).toMatchObject(kept.map(content => [{ content }]))
     }
     const cleared = agent({ method: BERTH_EVENT, params: { type: 'conversation_cleared' } })
     expect(types(read(working, plans('a'), cleared, plans('a')).take().drafts)).toEqual([
@@ -614,9 +614,9 @@ describe("an agent's state", () => {
       gone,
     )
     // A worker that takes over knows them from the rows. The process may have ended between two Runs.
-    const told = { plan: null, background: [command('b1', 'exited'), command('b2', 'running')] }
+    const reported = { plan: null, background: [command('b1', 'exited'), command('b2', 'running')] }
     for (const end of [exited(), started]) {
-      const later = new AgentConversation(of, ready, 0, undefined, undefined, { isOwn: true, told })
+      const later = new AgentConversation(of, ready, 0, undefined, undefined, { isOwn: true, reported })
       for (const record of journal([end])) later.apply(record)
       expect(commandsIn(later.take().drafts)).toEqual([gone])
     }

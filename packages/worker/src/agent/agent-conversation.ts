@@ -33,7 +33,7 @@ import { AgentRequests, type RequestsReading } from './agent-requests.ts'
 import { BACKGROUND_UPDATED, BERTH_EVENT, readBerthEvent } from './berth-event.ts'
 import { leftOut, type McpTransport, speaks, transportsOf } from './mcp-servers.ts'
 import { outcomeOfAnswer } from './prompt-outcome.ts'
-import { type AgentState, ToldState } from './told-state.ts'
+import { type AgentState, ReportedState } from './reported-state.ts'
 import { type LastAnswer, Transcript } from './transcript.ts'
 
 /** The known state of a lease's agent process; committed together with the journal's offset. */
@@ -100,7 +100,7 @@ export class AgentConversation {
   readonly #endsMessages: boolean
   readonly #asksPeople: () => boolean
   readonly #requests: AgentRequests
-  readonly #told: ToldState
+  readonly #reported: ReportedState
   #facts: AgentFacts
   #offset: number
   #drafts: EventDraft[] = []
@@ -140,7 +140,7 @@ export class AgentConversation {
       readonly endsMessages?: boolean
       readonly steering?: readonly string[]
       readonly asksPeople?: () => boolean
-      readonly told?: AgentState
+      readonly reported?: AgentState
     } = { isOwn: false },
   ) {
     this.#prompt = prompt
@@ -155,7 +155,7 @@ export class AgentConversation {
     this.#endsMessages = options.endsMessages ?? false
     this.#steering = new Set(options.steering)
     this.#asksPeople = options.asksPeople ?? (() => true)
-    this.#told = new ToldState(options.told)
+    this.#reported = new ReportedState(options.reported)
     this.#transcript = new Transcript(prompt, undefined, redactor)
   }
 
@@ -179,7 +179,7 @@ export class AgentConversation {
 
   /** True if a command of the agent runs in the background. */
   get hasCommands(): boolean {
-    return this.#told.hasCommands
+    return this.#reported.hasCommands
   }
 
   /** True if the agent has this attempt's prompt. */
@@ -302,8 +302,8 @@ export class AgentConversation {
 
   /** A process ends with its commands in the background. */
   #tellStopped(): void {
-    const stopped = this.#told.stopped(this.#prompt.runId)
-    if (stopped !== null) this.#told.add(this.#drafts, stopped)
+    const stopped = this.#reported.stopped(this.#prompt.runId)
+    if (stopped !== null) this.#reported.add(this.#drafts, stopped)
   }
 
   #heard(message: AgentMessage, offset: number, replayed: boolean): void {
@@ -334,7 +334,7 @@ export class AgentConversation {
   }
 
   #take(drafts: readonly EventDraft[]): void {
-    for (const draft of drafts) this.#told.add(this.#drafts, draft)
+    for (const draft of drafts) this.#reported.add(this.#drafts, draft)
     this.#toolCalls += drafts.filter(({ data }) => data['status'] === 'started' && !given.has(data['name'])).length
     this.#callsMoved ||= drafts.some(draft => draft.type === 'svc.run.progress')
     if (drafts.some(draft => draft.data['role'] === 'assistant')) this.#lastAnswer = this.#transcript.lastAnswer
@@ -392,7 +392,7 @@ export class AgentConversation {
       if (!isBeside) this.#fold({ kind: 'pause' }, offset, replayed)
       const isReported = (isBeside || this.prompted) && !replayed
       const event = isReported ? readBerthEvent(this.#masked(params), this.#prompt.runId) : null
-      if (event !== null) this.#told.add(this.#drafts, event)
+      if (event !== null) this.#reported.add(this.#drafts, event)
     } else if (method === PROTOCOL_METHODS.cancel_request && !replayed) {
       this.#requests.takenBack(params['requestId'])
     }

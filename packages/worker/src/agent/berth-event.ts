@@ -40,8 +40,8 @@ const readers: Readonly<Record<string, (data: Json) => Omit<EventDraft, 'runId'>
     return transcript('svc.timeline.truncated', { droppedEvents, reason: token(data['reason']) ?? 'unknown' })
   },
   [BACKGROUND_UPDATED]: data => {
-    const told = commandsIn(data['commands'])
-    return told === null ? null : transcript('svc.background.updated', told)
+    const reported = commandsIn(data['commands'])
+    return reported === null ? null : transcript('svc.background.updated', reported)
   },
   delegation_started: data => {
     const [delegationId, task, agent] = [token(data['delegationId']), asText(data['task']), token(data['agent'])]

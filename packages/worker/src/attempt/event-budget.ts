@@ -25,7 +25,7 @@ export class EventBudget {
   #dropped = 0
   /** Tool calls whose beginning is in the log. Null while the log has every beginning but those in `#untold`. */
   readonly #reported: ReadonlySet<string> | null
-  readonly #untold = new Set<unknown>()
+  readonly #omitted = new Set<unknown>()
 
   constructor(bounds: EventBounds, run: Pick<RunRow, 'event_count' | 'event_bytes' | 'dropped_events' | 'open_calls'>) {
     this.#bounds = bounds
@@ -51,7 +51,7 @@ export class EventBudget {
     for (const draft of drafts) {
       const fits = room > 0
       if (this.#endsReported(draft)) kept.push(fits ? draft : withoutContent(draft))
-      else if (fits && !this.#untold.has(draft.data['activityId'])) kept.push(draft)
+      else if (fits && !this.#omitted.has(draft.data['activityId'])) kept.push(draft)
       else this.#drop(draft)
       room -= 1
     }
@@ -74,7 +74,7 @@ export class EventBudget {
 
   #drop({ data }: EventDraft): void {
     this.#dropped += 1
-    if (data['status'] === 'started') this.#untold.add(data['activityId'])
+    if (data['status'] === 'started') this.#omitted.add(data['activityId'])
   }
 
   #endsReported({ type, data }: EventDraft): boolean {
@@ -83,7 +83,7 @@ export class EventBudget {
   }
 
   #isReported(activityId: unknown): boolean {
-    return this.#reported === null ? !this.#untold.has(activityId) : this.#reported.has(String(activityId))
+    return this.#reported === null ? !this.#omitted.has(activityId) : this.#reported.has(String(activityId))
   }
 }
 

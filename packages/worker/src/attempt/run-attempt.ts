@@ -5,7 +5,7 @@ import type { TurnRow } from '@berth/core/sessions/turns/turn.ts'
 import type { Redactor } from '@berth/platform/kit/redactor.ts'
 import type { Order } from '../agent/acp-orders.ts'
 import type { AgentConversation } from '../agent/agent-conversation.ts'
-import type { AgentState } from '../agent/told-state.ts'
+import type { AgentState } from '../agent/reported-state.ts'
 import type { LastAnswer } from '../agent/transcript.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { executionLost } from '../claim/finish.ts'
@@ -36,7 +36,7 @@ export interface RunAttemptParts extends OrderParts {
   /** Turns that are to join the agent's work and that it may have been given. */
   readonly steering: readonly TurnRow[]
   /** The agent's state as the Session has it. */
-  readonly told: AgentState
+  readonly reported: AgentState
   /** Masks every secret that the sandbox was given. */
   readonly redactor: Redactor
 }

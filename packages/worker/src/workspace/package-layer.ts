@@ -69,10 +69,10 @@ async function install(
   const { db, packages: layers } = context
   const output = new OutputReporter(context, claim, lease, await sessionRedactor(db, claim))
   output.begin()
-  const untold = new AbortController()
+  const failed = new AbortController()
   let pending = Promise.resolve()
   const tellAgain = () => {
-    pending = pending.then(() => output.tell()).catch(error => untold.abort(error))
+    pending = pending.then(() => output.tell()).catch(error => failed.abort(error))
   }
   const telling = setInterval(tellAgain, TELL_MS)
   // Told only once the installation goes on for this Run, whatever becomes of the Run that began it.
@@ -86,7 +86,7 @@ async function install(
     output.push(text)
   }
   const made = await layers
-    .provide(names, tell, AbortSignal.any([signal, untold.signal]), onWait)
+    .provide(names, tell, AbortSignal.any([signal, failed.signal]), onWait)
     .catch(error => {
       if (isOutcome(error)) return error
       throw error

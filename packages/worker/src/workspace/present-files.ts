@@ -182,14 +182,14 @@ async function takeAll(
 ): Promise<Found[]> {
   const found: Found[] = []
   const left = { count: limits.count, totalBytes: limits.totalBytes }
-  const untold = { files: 0, bytes: 0 }
+  const unreported = { files: 0, bytes: 0 }
   for (;;) {
     const { type, payload } = await conversation.next()
     if (type === frameTypes.ready) {
       const { more } = JSON.parse(payload.toString()) as OutboxReady
-      if (more || untold.files > 0) {
-        const name = more ? 'more files' : `${untold.files} more files`
-        found.push({ kind: 'omission', data: presentedOmission({ name, sizeBytes: untold.bytes }, 'count') })
+      if (more || unreported.files > 0) {
+        const name = more ? 'more files' : `${unreported.files} more files`
+        found.push({ kind: 'omission', data: presentedOmission({ name, sizeBytes: unreported.bytes }, 'count') })
       }
       return found
     }
@@ -205,8 +205,8 @@ async function takeAll(
     } else if (found.filter(({ kind }) => kind === 'omission').length < MAX_REPORTED) {
       found.push({ kind: 'omission', data: presentedOmission({ name, sizeBytes: entry.sizeBytes }, entry.over) })
     } else {
-      untold.files += 1
-      untold.bytes += entry.sizeBytes
+      unreported.files += 1
+      unreported.bytes += entry.sizeBytes
     }
   }
 }

@@ -165,9 +165,9 @@ test('a command in the background is told, goes on between turns, and is gone wi
   expect(session.background).toEqual([])
   const first = await ended(session)
   const running = { id: 'b1', command: waits, status: 'running', startedAt: expect.any(String) }
-  const told = (run: typeof first) =>
+  const reported = (run: typeof first) =>
     run.events.filter(({ type }) => type === 'svc.background.updated').map(({ data }) => data['commands'])
-  expect(told(first)).toEqual([[running]])
+  expect(reported(first)).toEqual([[running]])
   expect((await api.session(session.id)).background).toEqual([running])
   const over = { ...running, status: 'exited', exitCode: 0 }
   service.upstream.next(
@@ -177,7 +177,7 @@ test('a command in the background is told, goes on between turns, and is gone wi
     says({ text: 'It is over.' }),
   )
   const second = await next(session, 'Let it go on')
-  expect(told(second)).toEqual([[over], [over, expect.objectContaining({ id: 'b2', status: 'running' })]])
+  expect(reported(second)).toEqual([[over], [over, expect.objectContaining({ id: 'b2', status: 'running' })]])
   expect(activitiesOf(second)[1]).toMatchObject({ output: expect.stringContaining('b1 has ended with exit code 0') })
   await until('the seal', async () => (await api.session(session.id)).phase === 'idle')
   expect((await api.session(session.id)).background).toHaveLength(2)

@@ -89,8 +89,8 @@ describe("a member's budget", () => {
     expect((await reply(admin.api, session, question, '{"choice":"raise"}')).status).toBe(202)
     const run = await ended(session)
     expect(outcomeOf(run)).toBe('completed completed - 1')
-    const told = run.events.filter(({ type }) => type === 'svc.budget.reached')
-    expect(told.map(({ data }) => [data['scope'], data['share']])).toEqual([['person', 0.8]])
+    const reported = run.events.filter(({ type }) => type === 'svc.budget.reached')
+    expect(reported.map(({ data }) => [data['scope'], data['share']])).toEqual([['person', 0.8]])
     const { time, queuedAt, endedAt = '' } = run.run
     expect(time?.peopleMs).toBeGreaterThan(0)
     const parts = Object.values(time ?? {}).reduce((sum, ms) => sum + ms, 0)

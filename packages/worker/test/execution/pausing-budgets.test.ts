@@ -43,7 +43,7 @@ const reply = (session: Session, { id }: Interaction, message: string, api = tes
   api.put(`/v1/sessions/${session.id}/turns/${randomUUID()}`, { message, replyTo: { interactionId: id } })
 const ended = (session: Session) => endedRun(test.api, session, session.activeRunId ?? '')
 const patch = (session: Session, body: object) => test.api.call('PATCH', `/v1/sessions/${session.id}`, body)
-const budgetsTold = (events: readonly Event[]) =>
+const reportedBudgets = (events: readonly Event[]) =>
   events.filter(({ type }) => type === 'svc.budget.reached').map(({ data }) => data)
 
 /** Begins a Run of two steps within a budget that one request more than reaches; resolves with the question. */
@@ -86,7 +86,7 @@ describe("a Session's budget", () => {
     expect(run.run).toMatchObject({ turns: 3, result: { summary: 'Done.' } })
     expect(asked()).toBe(3)
     expect(activitiesOf(run)).toMatchObject([{ status: 'succeeded' }, { status: 'succeeded', output: 'one\n' }])
-    expect(budgetsTold(run.events)).toEqual([
+    expect(reportedBudgets(run.events)).toEqual([
       { scope: 'session', spentUsd: expect.closeTo(2 * costOfOne, 9), limitUsd: 1.5 * costOfOne, share: 0.8 },
     ])
     expect((await test.api.session(session.id)).budget?.costUsd).toBeCloseTo(3.5 * costOfOne, 9)

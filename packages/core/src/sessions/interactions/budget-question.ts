@@ -7,7 +7,7 @@ import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import {
   findPausing,
   mostBudgetUsd,
-  noteTold,
+  noteAnnounced,
   type PausingBudget,
   raiseLimit,
   TOLD_SHARE,
@@ -100,7 +100,7 @@ export async function askForBudget(
   verdict: 'is_reached' | 'is_used_up',
 ): Promise<'asked' | 'needless' | 'ending'> {
   if ((await findBudgetQuestion(db, run, run.runId)) !== null) return 'asked'
-  const asked = await db.transaction(async tx => {
+  const opened = await db.transaction(async tx => {
     await holdSession(tx, run)
     const now = clock.now()
     const budget = await findPausing(tx, run.organizationId, budgetId, now)
@@ -145,13 +145,13 @@ export async function askForBudget(
     await appendEvents(
       tx,
       run,
-      [...(await toldOf(tx, run, [budget], now)), interactionEvent(interaction, request)],
+      [...(await announcementsOf(tx, run, [budget], now)), interactionEvent(interaction, request)],
       now,
     )
-    return 'asked'
+    return 'opened'
   })
-  if (asked === 'asked') wake(wakeups, run)
-  return asked === 'open' ? 'asked' : asked
+  if (opened === 'opened') wake(wakeups, run)
+  return opened === 'ending' || opened === 'needless' ? opened : 'asked'
 }
 
 /** Tells a Session of the budgets of which at least 80 percent are spent; each is told of once. */
@@ -160,20 +160,25 @@ export async function tellBudgets(
   run: RunKey,
   budgets: readonly PausingBudget[],
 ): Promise<void> {
-  const told = await db.transaction(async tx => {
+  const announced = await db.transaction(async tx => {
     await holdSession(tx, run)
     const now = clock.now()
-    const drafts = await toldOf(tx, run, budgets, now)
+    const drafts = await announcementsOf(tx, run, budgets, now)
     if (drafts.length > 0) await appendEvents(tx, run, drafts, now)
     return drafts.length > 0
   })
-  if (told) wakeups.publish(topics.session(run.organizationId, run.sessionId))
+  if (announced) wakeups.publish(topics.session(run.organizationId, run.sessionId))
 }
 
-async function toldOf(tx: Queryable, { organizationId, runId }: RunKey, budgets: readonly PausingBudget[], now: Date) {
+async function announcementsOf(
+  tx: Queryable,
+  { organizationId, runId }: RunKey,
+  budgets: readonly PausingBudget[],
+  now: Date,
+) {
   const drafts = []
-  for (const { id, scope, spent_usd: spentUsd, limit_usd: limitUsd, untold } of budgets) {
-    if (!untold || !(await noteTold(tx, organizationId, id, now))) continue
+  for (const { id, scope, spent_usd: spentUsd, limit_usd: limitUsd, unreported } of budgets) {
+    if (!unreported || !(await noteAnnounced(tx, organizationId, id, now))) continue
     drafts.push({ type: 'svc.budget.reached' as const, runId, data: { scope, spentUsd, limitUsd, share: TOLD_SHARE } })
   }
   return drafts

@@ -43,7 +43,7 @@ export class BackgroundCommands {
   readonly #swept: Promise<void>
   #commands: BackgroundCommand[] = []
   #begun: number
-  readonly #untold = new Map<string, CommandEnd>()
+  readonly #unreported = new Map<string, CommandEnd>()
   /** Ends of `#untold` that are in a message which the conversation does not have yet. */
   readonly #onTheWay = new Set<string>()
 
@@ -56,7 +56,7 @@ export class BackgroundCommands {
     this.#owner = owner
     this.#listener = listener
     this.#begun = past.begun
-    for (const end of past.untold) this.#untold.set(end.id, end)
+    for (const end of past.unreported) this.#unreported.set(end.id, end)
     // An agent that was killed could not end them.
     this.#swept = this.#sweep()
   }
@@ -79,7 +79,7 @@ export class BackgroundCommands {
     const started = new BackgroundCommand(id, command, this.#cwd, [MARK, this.#markOf(id)])
     this.#commands.push(started)
     void started.ended.then(() => {
-      this.#untold.set(id, endOf(started))
+      this.#unreported.set(id, endOf(started))
       this.#tell()
     })
     this.#tell()
@@ -100,15 +100,15 @@ export class BackgroundCommands {
 
   /** Returns the ends that the model was not told of yet, for a message. */
   takeNotices(): readonly string[] {
-    const ends = [...this.#untold.values()].filter(({ id }) => !this.#onTheWay.has(id))
+    const ends = [...this.#unreported.values()].filter(({ id }) => !this.#onTheWay.has(id))
     for (const { id } of ends) this.#onTheWay.add(id)
     return ends.map(noticeOf)
   }
 
   /** The conversation has the message with the notices that were taken. */
-  told(): void {
+  reported(): void {
     if (this.#onTheWay.size === 0) return
-    for (const id of this.#onTheWay) this.#untold.delete(id)
+    for (const id of this.#onTheWay) this.#unreported.delete(id)
     this.#onTheWay.clear()
     this.#keep()
   }
@@ -121,7 +121,7 @@ export class BackgroundCommands {
   /** The model knows by a call of its own that a command has ended. */
   noted(id: string): void {
     this.#onTheWay.delete(id)
-    if (this.#untold.delete(id)) this.#keep()
+    if (this.#unreported.delete(id)) this.#keep()
   }
 
   /** Ends all of them with their processes. */
@@ -153,7 +153,7 @@ export class BackgroundCommands {
   }
 
   #keep(): void {
-    this.#listener.keep({ commands: this.list, begun: this.#begun, untold: [...this.#untold.values()] })
+    this.#listener.keep({ commands: this.list, begun: this.#begun, unreported: [...this.#unreported.values()] })
   }
 }
 

@@ -18,17 +18,17 @@ export interface BackgroundPast {
   /** Commands that were ever begun. */
   readonly begun: number
   /** Ends that the model was not told of. */
-  readonly untold: readonly CommandEnd[]
+  readonly unreported: readonly CommandEnd[]
 }
 
 /** Reads an entry of the conversation's file, which a program of the sandbox may have written; drops what is none. */
 export function readPast(data: unknown): BackgroundPast {
-  const { commands, begun, untold } = asObject(data)
+  const { commands, begun, unreported } = asObject(data)
   const lost = listOf(commands).filter(({ status }) => status === 'running')
-  const ends = [...listOf(untold), ...lost.map(command => ({ ...command, status: 'gone' }))]
+  const ends = [...listOf(unreported), ...lost.map(command => ({ ...command, status: 'gone' }))]
   return {
     begun: Number.isSafeInteger(begun) ? Math.max(0, Number(begun)) : 0,
-    untold: ends.slice(-MAX_ENDS).flatMap(readEnd),
+    unreported: ends.slice(-MAX_ENDS).flatMap(readEnd),
   }
 }
 

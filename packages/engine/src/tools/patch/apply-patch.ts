@@ -34,16 +34,16 @@ export function applyPatch(cwd: string) {
     async execute(id, { input }, signal, _onUpdate, context) {
       const changes = parsePatch(input)
       for (const change of changes) await contentAfter(cwd, change)
-      const told: string[] = []
+      const reported: string[] = []
       for (const change of changes) {
         signal?.throwIfAborted()
         // Once more, now that nobody else changes the file.
         await changeFile(cwd, { id, path: change.path, signal, context }, async () => {
-          told.push(await carryOut(cwd, change, await contentAfter(cwd, change)))
+          reported.push(await carryOut(cwd, change, await contentAfter(cwd, change)))
           return ''
         })
       }
-      return { ...textResult(told.join('\n')), details: { diffs: changes.flatMap(diffsOf) } }
+      return { ...textResult(reported.join('\n')), details: { diffs: changes.flatMap(diffsOf) } }
     },
   })
 }

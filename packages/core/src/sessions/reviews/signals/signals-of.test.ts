@@ -22,7 +22,7 @@ function reviewOf(changes: readonly Change[]) {
   return { files, patch: patches.join(''), patchTruncated: false }
 }
 
-const told = (changes: readonly Change[], ...messages: readonly string[]) =>
+const reported = (changes: readonly Change[], ...messages: readonly string[]) =>
   signalsOf(reviewOf(changes), messages).map(({ kind, path, lines }) =>
     [kind, path, ...lines.map(({ side, number }) => `${side === 'before' ? '-' : '+'}${number}`)].join(' '),
   )
@@ -105,17 +105,17 @@ it.each<[title: SignalKind | 'nothing', change: Change, expected: readonly strin
   ['debugging', { path: 'a.txt', lines: ['+<<<<<<< HEAD'] }, ['+1']],
 ])('%s: %j', (kind, change, expected) => {
   const signals = kind === 'nothing' ? [] : [[kind, change.path, ...expected].join(' ')]
-  expect(told([change])).toEqual(signals)
+  expect(reported([change])).toEqual(signals)
 })
 
 it('a lock file goes with a manifest at or below it, and a manifest with a lock file at or above', () => {
   const lock = { path: 'package-lock.json', lines: ['+x'] }
   const manifest = { path: 'packages/a/package.json', lines: ['+    "left-pad": "^1.3.0"'] }
-  expect(told([lock, manifest])).toEqual([])
-  expect(told([{ ...lock, lines: ['+      "hasInstallScript": true,'] }, manifest])).toEqual([
+  expect(reported([lock, manifest])).toEqual([])
+  expect(reported([{ ...lock, lines: ['+      "hasInstallScript": true,'] }, manifest])).toEqual([
     'install_script package-lock.json +1',
   ])
-  expect(told([{ ...lock, path: 'other/yarn.lock' }, manifest])).toEqual([
+  expect(reported([{ ...lock, path: 'other/yarn.lock' }, manifest])).toEqual([
     'manifest_without_lock packages/a/package.json',
     'lock_without_manifest other/yarn.lock',
   ])
@@ -123,17 +123,17 @@ it('a lock file goes with a manifest at or below it, and a manifest with a lock 
 
 it('files are outside if the first message names others, and none names them', () => {
   const changes = ['src/till.ts', 'src/coins/count.ts', 'docs/till.md'].map(path => ({ path, lines: ['+x'] }))
-  expect(told(changes, 'Mend the till, and/or its `user.name`. See https://example.com/src/till.ts')).toEqual([])
-  expect(told(changes, 'Mend `till.ts`', 'and all of src/coins/, please')).toEqual(['outside docs/till.md'])
-  expect(told(changes, 'Mend the till', 'In `till.ts` it rounds')).toEqual([])
-  expect(told(changes, 'Mend src/other.ts:12')).toHaveLength(3)
+  expect(reported(changes, 'Mend the till, and/or its `user.name`. See https://example.com/src/till.ts')).toEqual([])
+  expect(reported(changes, 'Mend `till.ts`', 'and all of src/coins/, please')).toEqual(['outside docs/till.md'])
+  expect(reported(changes, 'Mend the till', 'In `till.ts` it rounds')).toEqual([])
+  expect(reported(changes, 'Mend src/other.ts:12')).toHaveLength(3)
 })
 
 it('lines beyond the bounds are counted as not looked at', () => {
   const many = Array.from({ length: 501 }, (_, at) => ({ path: `f${at}`, lines: ['+debugger'] }))
-  expect(told(many)).toEqual(['unread f500'])
+  expect(reported(many)).toEqual(['unread f500'])
   const long = { path: 'a.js', lines: Array.from({ length: 10_001 }, () => '+debugger') }
-  expect(told([long])).toEqual(['large a.js', 'unread a.js'])
+  expect(reported([long])).toEqual(['large a.js', 'unread a.js'])
   const cut = {
     ...reviewOf([
       { path: 'a.js', lines: ['+debugger'] },

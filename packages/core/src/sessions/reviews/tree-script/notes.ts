@@ -36,15 +36,15 @@ quote() {
 # Prints the notes as far as there is room, and how many are left out.
 tell_notes() {
   sort -u ${scratchPath}/warned ${scratchPath}/errors | sed 's/^/git: /' | printable | cat ${scratchPath}/notes - > ${scratchPath}/all-notes
-  local told=0 room=${NOTES_BYTES} note left
+  local shown=0 room=${NOTES_BYTES} note left
   while IFS= read -r note; do
     [ \${#note} -le ${NOTE_BYTES} ] || note="\${note:0:${NOTE_BYTES}}…"
     room=$((room - \${#note} - 1))
     [ "$room" -ge 0 ] || break
-    told=$((told + 1))
+    shown=$((shown + 1))
     printf '%s\\n' "$note"
   done < ${scratchPath}/all-notes
-  left=$(($(wc -l < ${scratchPath}/all-notes) - told))
+  left=$(($(wc -l < ${scratchPath}/all-notes) - shown))
   [ "$left" -eq 0 ] || echo "Further notes are left out: $left."
 }
 `
