@@ -374,6 +374,7 @@ function addPublish(program: Command, host: ProgramHost): void {
       "first run the environment's checks on it as `berth review --verify`; publish only if they pass",
     )
     .option('--direct', 'push to the branch that the session started from, without a pull request')
+    .option('--dry-run', 'show what would be published and what its text claims in vain, and publish nothing')
     .option('--json', 'print the publication as JSON')
     .action(async (sessionId: string, options: PublishOptions, command: Command) => {
       const { publish } = await import('./commands/publish.ts')

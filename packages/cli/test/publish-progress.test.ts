@@ -41,3 +41,16 @@ test('publishing with --base goes to the branch that the session started from, o
     'the session started from main, and its changes go there; `berth run --base next` starts one from next',
   )
 })
+
+test('a dry run shows what would be published, with each sentence that the revision does not bear out', async () => {
+  const body = 'All tests pass.\nUpdated `src/gone\u001b.ts` and `src/gone.ts`.\n- `src/gone.ts`: new'
+  const lines = [
+    'would publish revision r',
+    '0 files as a pull request into main: t',
+    '! not borne out: “All tests pass.”: no verification of this revision has passed',
+    '! not borne out: “- `src/gone.ts`: new”: this revision does not change src/gone.ts',
+  ]
+  expect(await published(false, { body, dryRun: true })).toEqual({ code: 0, progress: [], lines })
+  const { lines: json } = await published(true, { body, dryRun: true, json: true })
+  expect(JSON.parse(json.join('\n'))).toMatchObject({ revision: 'r', notBorneOut: [{}, { path: 'src/gone.ts' }] })
+})

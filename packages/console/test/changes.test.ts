@@ -24,6 +24,8 @@ beforeAll(async () => {
     'old-name.py': 'def f():\n    return 1\n',
     'gone.txt': 'bye\n',
     'tool.sh': '#!/bin/sh\necho "$1"\n',
+    Makefile: 'test:\n\ttrue\n',
+    '.github/workflows/ci.yml': 'jobs:\n  a:\n    steps:\n      - run: npx vitest run\n',
   })
   person = await personWithPassword(accounts.test.db.database, accounts.test.tenant.organizationId)
   await change()
@@ -203,12 +205,39 @@ describe('the changes of a Session', () => {
     expect(await signals.getByRole('listitem').count()).toBe(0)
   })
 
+  it('are told how to be checked: by what the base of the repository names, not the workspace', async () => {
+    const checks = page.getByRole('region', { name: 'How changes are checked' })
+    await checks.getByText('No environment says').waitFor()
+    await writeFile(join(at.project, 'Makefile'), 'lint:\n\ttrue\n')
+    await checks.getByRole('button', { name: 'Add some…' }).click()
+    const text = await checks.locator('pre').innerText()
+    expect(JSON.parse(`{${text}}`)).toEqual({
+      checks: [
+        { name: 'test', run: 'make test' },
+        { name: 'npx vitest run', run: 'npx vitest run' },
+      ],
+    })
+    await writeFile(join(at.project, 'Makefile'), 'test:\n\ttrue\n')
+    await shoot(page, 'review-checks')
+    expect(await pageFaults(page)).toEqual([])
+  })
+
   it('are published as they were read: what has moved on since is shown first', async () => {
     await page.getByRole('button', { name: 'Publish…' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Title').fill('Greet in the evening')
+    const description = dialog.getByLabel('Description')
+    const drafted = await description.inputValue()
+    await description.fill(`All tests pass.\n- \`src/audit.ts\`: logs each greeting\n- \`greet.ts\`: greets\n`)
+    const doubts = dialog.getByRole('region', { name: 'Not borne out' })
+    await doubts.getByText('“All tests pass.” — no verification of this revision has passed').waitFor()
+    await doubts.getByText('this revision does not change src/audit.ts').waitFor()
+    expect(await doubts.getByRole('listitem').count()).toBe(2)
+    await doubts.scrollIntoViewIfNeeded()
     await shoot(page, 'publish')
     expect(await pageFaults(page)).toEqual([])
+    await description.fill(drafted)
+    await doubts.waitFor({ state: 'detached' })
     await writeFile(join(at.project, 'src/card.svg'), '<svg/>\n')
     await dialog.getByRole('button', { name: 'Open the pull request' }).click()
     await dialog.getByText('the changes have moved on since you read them').waitFor()

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Publication, pullRequestDraft, settled, type Verification } from '@berth/client'
+import { claimFault, notBorneOut } from '@berth/contract/claims'
 import { deliveryError } from '../delivery-error.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { UsageError } from '../failure.ts'
@@ -7,6 +8,7 @@ import type { CommandIo } from '../io.ts'
 import { jsonLine, printable, printableLine } from '../terminal-text.ts'
 import { attachWorkspace, bringingBack } from './lapsed-workspace.ts'
 import { progress } from './progress.ts'
+import { readChanges } from './review.ts'
 import { printVerification, verify } from './verify.ts'
 
 export interface PublishOptions {
@@ -19,6 +21,7 @@ export interface PublishOptions {
   readonly revision?: string
   readonly draft?: boolean
   readonly direct?: boolean
+  readonly dryRun?: boolean
   readonly json?: boolean
   readonly restore?: boolean
   /** Has the revision verified first, and publishes it only if that has passed. */
@@ -35,17 +38,19 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
   if (direct && (draft || branch !== undefined))
     throw new UsageError('--direct cannot be combined with --draft or --branch')
   if (options.base !== undefined) await requireTarget(sessionId, options.base, client)
-  const id = randomUUID()
   const say = progress(io, options.json === true)
   if (options.restore) await attachWorkspace(sessionId, io)
+  if (options.dryRun) {
+    await say('reading the changes')
+    await showPublication(sessionId, options, io)
+    return exitCode.completed
+  }
+  const id = randomUUID()
   let failed: Verification | null = null
   await bringingBack(sessionId, io, async () => {
     if (options.revision === undefined) await say('reading the changes')
     const revision = options.revision ?? (await client.call('reviewRepository', { sessionId })).review.revision
-    const { title, body } =
-      options.title === undefined
-        ? await draftFor(sessionId, options, client)
-        : { title: options.title, body: options.body }
+    const { title, body } = await textFor(sessionId, options, client)
     if (options.verified) {
       await say('checking them in a fresh sandbox')
       const verification = await verify(sessionId, revision, io)
@@ -81,13 +86,35 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
 }
 
 /** @throws UsageError if there is nothing to make a title of */
-async function draftFor(sessionId: string, { body: given }: PublishOptions, client: CommandIo['client']) {
+async function textFor(
+  sessionId: string,
+  { title: own, body: given }: PublishOptions,
+  client: CommandIo['client'],
+): Promise<{ readonly title: string; readonly body: string | undefined }> {
+  if (own !== undefined) return { title: own, body: given }
   const { session } = await client.call('getSession', { sessionId })
   const runId = session.lastRun?.id
   const run = runId === undefined ? null : (await client.call('getRun', { sessionId, runId })).run
   const { title, body } = pullRequestDraft(run?.result?.summary ?? '', session.title)
   if (title === '') throw new UsageError('the session has no title; give one by --title')
   return { title: printableLine(title), body: given ?? printable(body) }
+}
+
+/** Shows what would be published, and the sentences of title and body that the revision does not bear out. */
+async function showPublication(sessionId: string, options: PublishOptions, io: CommandIo): Promise<void> {
+  const { client, stdout } = io
+  const { revision, files, targetBranch } = await readChanges(sessionId, io, options.revision)
+  const { title, body = '' } = await textFor(sessionId, options, client)
+  const { verifications } = await client.call('listVerifications', { sessionId, query: { limit: 50 } })
+  const verified = verifications.some(made => made.revision === revision && made.state === 'passed')
+  const claims = notBorneOut(`${title}\n\n${body}`, { files, verified })
+  if (options.json) return await stdout.line(jsonLine({ revision, title, body, targetBranch, notBorneOut: claims }))
+  await stdout.line(`would publish revision ${revision}`)
+  await stdout.line(
+    `${files.length === 1 ? '1 file' : `${files.length} files`} ${options.direct ? 'on' : 'as a pull request into'} ${printableLine(targetBranch)}: ${printableLine(title)}`,
+  )
+  for (const claim of claims)
+    await stdout.line(`! not borne out: “${printableLine(claim.text)}”: ${printableLine(claimFault(claim))}`)
 }
 
 /** A Session delivers to the branch that it started from, so another one cannot be chosen any more. */

@@ -46,10 +46,16 @@ export async function review(sessionId: string, options: ReviewOptions, io: Comm
   return exitCode.completed
 }
 
-/** Reads the changes as they are, or as they were stored if the workspace has lapsed. */
-async function readChanges(sessionId: string, { client, stderr }: CommandIo): Promise<Review> {
+/** Reads the changes as they are, or as they were stored: if a revision is given, or if the workspace has lapsed. */
+export async function readChanges(
+  sessionId: string,
+  { client, stderr }: CommandIo,
+  revision?: string,
+): Promise<Review> {
   try {
-    return (await client.call('reviewRepository', { sessionId })).review
+    return (
+      await client.call('reviewRepository', { sessionId, ...(revision !== undefined && { query: { revision } }) })
+    ).review
   } catch (failure) {
     if (!hasLapsed(failure)) throw failure
     const { changes = null } = (await client.call('getSession', { sessionId })).session

@@ -46,6 +46,7 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   review: ['review $SESSION', 'review $SESSION --patch | git apply --stat', 'review $SESSION --verify'],
   publish: [
     "publish $SESSION --title 'Fix the build'",
+    "publish $SESSION --title 'Fix the build' --body 'All tests pass.' --dry-run",
     "publish $SESSION --title 'Fix the build' --draft --json | jq .result",
   ],
   merge: ['merge $SESSION --strategy squash', 'merge $SESSION $PUBLICATION --when-ready'],

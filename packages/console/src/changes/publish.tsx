@@ -14,6 +14,7 @@ import { InlineProblem, LoadingLines } from '../ui/states.tsx'
 import { ChangedSince } from './changed-since.tsx'
 import { deliveryReason } from './delivery-text.ts'
 import { draftOf, hiddenNote, lastWords } from './draft.ts'
+import { NotBorneOut } from './not-borne-out.tsx'
 import { publicationsQuery } from './queries.ts'
 import { UnsentComments } from './unsent-comments.tsx'
 import { withSandbox } from './with-sandbox.ts'
@@ -217,6 +218,7 @@ function PublishForm(props: {
           {hidden}
         </p>
       )}
+      <NotBorneOut text={`${form.title}\n\n${form.body}`} review={review} />
       <InlineProblem error={publish.error} />
       {failure !== null && (
         <p role="alert" className="rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-[0.8125rem]">
