@@ -1,7 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { ChevronLeft } from 'lucide-react'
-import { useRef, useState } from 'react'
+import { lazy, Suspense, useRef, useState } from 'react'
 import { sessionQuery } from '../api/queries.ts'
 import { to } from '../routing/to.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
@@ -15,6 +15,8 @@ import { DiffView, type GoToFile } from './diff-view.tsx'
 import { FileTree } from './file-tree.tsx'
 import { Signals } from './signals.tsx'
 import { useLiveReview } from './use-live-review.ts'
+
+const ProposeChecks = lazy(async () => ({ default: (await import('./propose-checks.tsx')).ProposeChecks }))
 
 const route = getRouteApi('/shell/sessions/$sessionId/review')
 
@@ -62,6 +64,9 @@ export function ReviewPage() {
       ) : (
         <>
           <ReviewBar session={session} review={review} data={data} />
+          <Suspense>
+            <ProposeChecks session={session} />
+          </Suspense>
           <Signals sessionId={sessionId} review={data} onGo={(at, line) => goTo.current?.(at, line)} />
           <div className="grid min-h-0 flex-1 lg:grid-cols-[18rem_minmax(0,1fr)]">
             <aside className="flex min-h-0 flex-col border-r border-line bg-surface max-lg:hidden">

@@ -1,0 +1,120 @@
+import type { Session } from '@berth/client'
+import { hasCode } from '@berth/client'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { ClipboardCheck } from 'lucide-react'
+import { useState } from 'react'
+import { queryClient } from '../api/queries.ts'
+import { environmentQuery } from '../environments/queries.ts'
+import { contentQuery, nodeQuery } from '../files/queries.ts'
+import { to } from '../routing/to.ts'
+import { CodeBlock } from '../transcript/code-block.tsx'
+import { InlineProblem, LoadingLines } from '../ui/states.tsx'
+import { type CheckSources, proposedChecks } from './proposed-checks.ts'
+
+/** More of a file is not read, and no more workflows. */
+const mostBytes = 256 * 1024
+const mostWorkflows = 8
+
+/** Says how a repository without checks gets some, and proposes those that its own files name, as text to take along. */
+export function ProposeChecks({ session }: { session: Session }) {
+  const { environment } = session
+  const known = useQuery({ ...environmentQuery(environment?.id ?? ''), enabled: environment !== null })
+  const [open, setOpen] = useState(false)
+  const hasChecks = (known.data?.document.checks ?? []).length > 0
+  if (session.source === undefined || hasChecks || (environment !== null && known.data === undefined)) return null
+  return (
+    <section
+      aria-label="How changes are checked"
+      className="shrink-0 border-b border-line px-3 py-1.5 text-xs text-ink-2"
+    >
+      <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
+        <ClipboardCheck className="size-3.5 shrink-0 text-ink-3" aria-hidden />
+        <span className="min-w-0">
+          {environment === null ? 'No environment says how a change is checked.' : 'The environment has no checks.'}
+        </span>
+        <button
+          type="button"
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+          className="h-7 rounded-md px-1.5 font-medium text-accent hover:bg-hover"
+        >
+          {open ? 'Hide' : 'Add some…'}
+        </button>
+      </div>
+      {open && <Proposed session={session} />}
+    </section>
+  )
+}
+
+function Proposed({ session }: { session: Session }) {
+  const { environment } = session
+  const sources = useQuery({
+    queryKey: ['session', session.id, 'check-sources'],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: () => readSources(session.id),
+  })
+  if (sources.data === undefined)
+    return sources.isError ? <InlineProblem error={sources.error} /> : <LoadingLines label="the repository" lines={2} />
+  const checks = proposedChecks(sources.data)
+  const where =
+    environment === null ? (
+      <Link {...to.newEnvironment()} className="text-accent hover:underline">
+        a new environment
+      </Link>
+    ) : (
+      <Link {...to.environment(environment.id)} className="text-accent hover:underline">
+        {environment.name}
+      </Link>
+    )
+  return (
+    <div className="flex max-h-72 flex-col gap-2 overflow-y-auto pb-1.5">
+      <p>
+        Checks are commands in the document of an environment, which Sessions of this repository use: add them to{' '}
+        {where}, or to <code className="font-mono">berth.env.json</code> and run{' '}
+        <code className="font-mono">berth env apply</code>.{' '}
+        {checks.length === 0
+          ? 'The repository has no scripts, Makefile targets or workflows that name some.'
+          : 'The repository itself names these; take those that you want.'}
+      </p>
+      <CodeBlock
+        language="json"
+        text={documentOf(checks.length === 0 ? [{ name: 'test', run: 'make test' }] : checks)}
+      />
+    </div>
+  )
+}
+
+const documentOf = (checks: readonly { readonly name: string; readonly run: string }[]): string =>
+  `"checks": [\n${checks.map(check => `  ${JSON.stringify(check)}`).join(',\n')}\n]`
+
+/** Reads the files from the commit at which the Session began, never from its workspace. */
+async function readSources(sessionId: string): Promise<CheckSources> {
+  const top = await namesOf(sessionId, 'project')
+  const text = async (path: string) => {
+    const bytes = await queryClient.fetchQuery(contentQuery(sessionId, path, '', 'base', mostBytes))
+    return new TextDecoder().decode(bytes)
+  }
+  const packageJson = top.includes('package.json') ? await text('project/package.json') : undefined
+  const makefile = top.find(name => /^(?:GNUm|M|m)akefile$/.test(name))
+  const folder = 'project/.github/workflows'
+  const names = top.includes('.github') ? await namesOf(sessionId, folder) : []
+  const workflows = names.filter(name => /\.ya?ml$/.test(name)).slice(0, mostWorkflows)
+  return {
+    names: top,
+    ...(packageJson !== undefined && { packageJson }),
+    ...(makefile !== undefined && { makefile: await text(`project/${makefile}`) }),
+    workflows: await Promise.all(workflows.map(name => text(`${folder}/${name}`))),
+  }
+}
+
+/** Returns the names of the files and folders in a folder; none if it is not there. */
+async function namesOf(sessionId: string, folder: string): Promise<readonly string[]> {
+  try {
+    const { entries = [] } = await queryClient.fetchQuery(nodeQuery(sessionId, folder, '', 'base'))
+    return entries.filter(({ readable, kind }) => readable && kind !== 'link').map(({ name }) => name)
+  } catch (error) {
+    if (hasCode(error, 'workspace_file_not_found')) return []
+    throw error
+  }
+}
