@@ -25,7 +25,7 @@ beforeAll(async () => {
     'gone.txt': 'bye\n',
     'tool.sh': '#!/bin/sh\necho "$1"\n',
     Makefile: 'test:\n\ttrue\n',
-    '.github/workflows/ci.yml': 'jobs:\n  a:\n    steps:\n      - run: npx vitest run\n',
+    'package.json': '{ "scripts": { "lint": "biome check" } }\n',
   })
   person = await personWithPassword(accounts.test.db.database, accounts.test.tenant.organizationId)
   await change()
@@ -176,6 +176,7 @@ describe('the changes of a Session', () => {
   })
 
   it('name what must not be missed: each leads to its line, and is seen until another content brings it again', async () => {
+    await page.goto(`${accounts.test.url}/sessions/${at.session.id}/review`)
     const signals = page.getByRole('region', { name: 'Signals' })
     await signals.getByText('4 not seen').waitFor()
     expect(await signals.getByRole('listitem').allInnerTexts()).toEqual([
@@ -190,7 +191,7 @@ describe('the changes of a Session', () => {
     await signals.getByRole('button', { name: 'src/bidi.js:1' }).click()
     await lines().locator('.outline-accent', { hasText: 'admin' }).waitFor()
     await shoot(page, 'review-signals')
-    await signals.getByLabel('Seen: Hidden characters, src/bidi.js').check()
+    await signals.getByLabel('Seen: Hidden characters, src/bidi.js').click()
     await signals.getByText('3 not seen').waitFor()
     expect(await pageFaults(page)).toEqual([])
     await writeFile(join(at.project, 'src/bidi.js'), 'if (admin\u202e /* ) */ true\u2066) { }\n')
@@ -198,7 +199,7 @@ describe('the changes of a Session', () => {
     await page.reload()
     await lines().getByText('alert(2)').waitFor()
     await signals.getByText('4 not seen').waitFor()
-    for (const box of await signals.getByRole('checkbox').all()) await box.check()
+    for (const box of await signals.getByRole('checkbox').all()) await box.click()
     await signals.getByText('all seen').waitFor()
     await page.reload()
     await signals.getByText('all seen').waitFor()
@@ -206,15 +207,16 @@ describe('the changes of a Session', () => {
   })
 
   it('are told how to be checked: by what the base of the repository names, not the workspace', async () => {
+    await page.goto(`${accounts.test.url}/sessions/${at.session.id}/review`)
     const checks = page.getByRole('region', { name: 'How changes are checked' })
     await checks.getByText('No environment says').waitFor()
-    await writeFile(join(at.project, 'Makefile'), 'lint:\n\ttrue\n')
+    await writeFile(join(at.project, 'Makefile'), 'build:\n\ttrue\n')
     await checks.getByRole('button', { name: 'Add some…' }).click()
     const text = await checks.locator('pre').innerText()
     expect(JSON.parse(`{${text}}`)).toEqual({
       checks: [
+        { name: 'lint', run: 'npm run lint' },
         { name: 'test', run: 'make test' },
-        { name: 'npx vitest run', run: 'npx vitest run' },
       ],
     })
     await writeFile(join(at.project, 'Makefile'), 'test:\n\ttrue\n')

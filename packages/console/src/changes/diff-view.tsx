@@ -87,12 +87,10 @@ export function DiffView(props: {
   }
   // The lines of a file that was folded are there only once it is drawn again.
   const [awaited, setAwaited] = useState<{ readonly at: number; readonly line: LineOfFile } | null>(null)
-  if (awaited !== null && review.files[awaited.at]?.folded === false) setAwaited(null)
-  const reached = useRef(awaited)
   useEffect(() => {
-    const was = reached.current
-    reached.current = awaited
-    if (was !== null && awaited === null) goToLine(was.at, was.line)
+    if (awaited === null || review.files[awaited.at]?.folded !== false) return
+    setAwaited(null)
+    goToLine(awaited.at, awaited.line)
   })
   if (props.goTo !== undefined) {
     props.goTo.current = (at, line) => {

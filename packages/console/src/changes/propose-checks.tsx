@@ -59,11 +59,11 @@ function Proposed({ session }: { session: Session }) {
   const checks = proposedChecks(sources.data)
   const where =
     environment === null ? (
-      <Link {...to.newEnvironment()} className="text-accent hover:underline">
+      <Link {...to.newEnvironment()} className="text-accent underline">
         a new environment
       </Link>
     ) : (
-      <Link {...to.environment(environment.id)} className="text-accent hover:underline">
+      <Link {...to.environment(environment.id)} className="text-accent underline">
         {environment.name}
       </Link>
     )
@@ -77,10 +77,12 @@ function Proposed({ session }: { session: Session }) {
           ? 'The repository has no scripts, Makefile targets or workflows that name some.'
           : 'The repository itself names these; take those that you want.'}
       </p>
-      <CodeBlock
-        language="json"
-        text={documentOf(checks.length === 0 ? [{ name: 'test', run: 'make test' }] : checks)}
-      />
+      <div className="[&_pre]:overflow-x-auto [&_pre]:p-2.5 [&_pre]:font-mono">
+        <CodeBlock
+          language="json"
+          text={documentOf(checks.length === 0 ? [{ name: 'test', run: 'make test' }] : checks)}
+        />
+      </div>
     </div>
   )
 }

@@ -91,9 +91,9 @@ function SignalRow(props: {
   const name = signalWords(signal.kind)
   const [first, ...others] = signal.lines
   return (
-    <li className={`flex min-h-7 items-start gap-x-2 px-3 py-0.5 leading-6 ${seen ? 'opacity-60' : ''}`}>
+    <li className="flex min-h-7 items-start gap-x-2 px-3 py-0.5 leading-6">
       <span className="flex min-w-0 flex-1 flex-wrap gap-x-2">
-        <span className="shrink-0 font-medium text-ink-2 sm:w-52">{name}</span>
+        <span className={`shrink-0 sm:w-52 ${seen ? 'text-ink-3' : 'font-medium text-ink'}`}>{name}</span>
         <span className="min-w-0 font-mono break-all">
           <button type="button" onClick={() => onGo(first)} className="text-left text-accent hover:underline">
             {path}
