@@ -15,8 +15,9 @@ async function published(isTerminal: boolean, more: object = {}, command: typeof
   const answers: Readonly<Record<string, object>> = {
     getSession: { session: { source: { baseBranch: 'main' } } },
     reviewRepository: {
-      review: { revision: 'r', files: [], signals: [], additions: 0, deletions: 0, targetBranch: 'main' },
+      review: { revision: 'r', ...more, files: [], signals: [], additions: 0, deletions: 0, targetBranch: 'main' },
     },
+    listVerifications: { verifications: [{ revision: 'v', state: 'passed' }] },
     getPublication: { publication: { id: 'p', status: 'succeeded', completedAt: 'now', result } },
   }
   const client = { call: async (operation: string) => answers[operation] }
@@ -51,6 +52,7 @@ test('a dry run shows what would be published, with each sentence that the revis
     '! not borne out: “- `src/gone.ts`: new”: this revision does not change src/gone.ts',
   ]
   expect(await published(false, { body, dryRun: true })).toEqual({ code: 0, progress: [], lines })
+  expect((await published(false, { body, dryRun: true, revision: 'v' })).lines.slice(2)).toEqual(lines.slice(3))
   const { lines: json } = await published(true, { body, dryRun: true, json: true })
   expect(JSON.parse(json.join('\n'))).toMatchObject({ revision: 'r', notBorneOut: [{}, { path: 'src/gone.ts' }] })
 })

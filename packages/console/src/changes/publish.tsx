@@ -218,7 +218,7 @@ function PublishForm(props: {
           {hidden}
         </p>
       )}
-      <NotBorneOut text={`${form.title}\n\n${form.body}`} review={review} />
+      <NotBorneOut sessionId={session.id} text={`${form.title}\n\n${form.body}`} review={review} />
       <InlineProblem error={publish.error} />
       {failure !== null && (
         <p role="alert" className="rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-[0.8125rem]">
