@@ -290,6 +290,20 @@ describe('while a check runs', () => {
     ])
   })
 
+  it('a sandbox that is replaced by one without an environment has passed nothing', async () => {
+    const verifying = await Verifying.of(await environments.make({ checks }))
+    const id = await verifying.ask()
+    await verifying.when(id, atB)
+    await worker.kill('SIGKILL')
+    const of = [await verifying.sandbox(id)]
+    await test.db.database.query('update sessions set environment_id = null where id = $1', of)
+    // As by a worker that dies while it makes the sandbox: the next one makes another.
+    await test.db.database.query(`update leases set state = 'creating' where session_id = $1`, of)
+    worker = await startServiceProcess(variables())
+    expect(await verifying.ended(id)).toMatchObject({ state: 'errored', error: { code: 'cloud_checks_required' } })
+    expect(outcome(await verifying.publish({ verified: true }))).toBe('409 cloud_verification_required')
+  })
+
   it('a merge that waits until it is ready waits for it', async () => {
     const verifying = await Verifying.of(await environments.make({ checks }))
     const publication = await verifying.at.publish()

@@ -1,16 +1,20 @@
-import { storable } from '@berth/core/sessions/log/bounded-text.ts'
+import { storable, TextCollector } from '@berth/core/sessions/log/bounded-text.ts'
 import type { MaskingStream, Redactor } from '@berth/platform/kit/redactor.ts'
+import { MAX_HEAD_BYTES, MAX_TAIL_BYTES } from '@berth/supervisor/apply'
 import { endOf, type ProgramOutput } from './output-reporter.ts'
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** Keeps what one program writes, masked. The program has bounded it: its beginning, and its end if that is not all. */
+/**
+ * Keeps what one program writes, masked: its beginning, and its end if that is not all. The program bounds both, and so
+ * does this, because a check can write lines as the program's.
+ */
 export class CheckOutput implements ProgramOutput {
   /** Nobody is told before the end. */
   readonly dueInMs = LONGEST_TIMER_MS
   readonly #redactor: Redactor
   #stream: MaskingStream
-  #text = ''
+  #text = new TextCollector(MAX_HEAD_BYTES)
   #ending: string | null = null
 
   constructor(redactor: Redactor) {
@@ -20,27 +24,29 @@ export class CheckOutput implements ProgramOutput {
 
   begin(): void {
     this.#stream = this.#redactor.stream()
-    this.#text = ''
+    this.#text = new TextCollector(MAX_HEAD_BYTES)
     this.#ending = null
   }
 
   push(text: string): void {
-    this.#text += storable(this.#stream.push(text))
+    this.#text.append(storable(this.#stream.push(text)))
   }
 
   replaceTail(text: string): void {
-    this.#text += storable(this.#stream.end(true))
+    this.#text.append(storable(this.#stream.end(true)))
     this.#stream = this.#redactor.stream()
-    this.#ending = storable(this.#redactor.ending(text, true))
+    this.#ending = endOf(storable(this.#redactor.ending(text, true)), MAX_TAIL_BYTES)
   }
 
   async tell(): Promise<void> {}
 
   /** Ends the text, and returns it with its last 8 KiB. */
   end(): { readonly whole: string; readonly tail: string } {
-    this.#text += storable(this.#stream.end())
+    this.#text.append(storable(this.#stream.end()))
+    const { text, truncated } = this.#text
     const ending = this.#ending
-    const whole = ending === null ? this.#text : `${this.#text}\n[berth: some output is left out here]\n${ending}`
-    return { whole, tail: endOf(ending ?? this.#text) }
+    const isWhole = ending === null && !truncated
+    const whole = isWhole ? text : `${text}\n[berth: some output is left out here]\n${ending ?? ''}`
+    return { whole, tail: endOf(ending ?? text) }
   }
 }

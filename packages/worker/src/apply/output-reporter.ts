@@ -146,10 +146,10 @@ export class OutputReporter {
 }
 
 /** Returns the last bytes of a text, from the beginning of a character on. */
-export function endOf(text: string): string {
+export function endOf(text: string, maxBytes: number = MAX_TAIL_BYTES): string {
   const bytes = Buffer.from(text)
-  if (bytes.length <= MAX_TAIL_BYTES) return text
-  let start = bytes.length - MAX_TAIL_BYTES
+  if (bytes.length <= maxBytes) return text
+  let start = bytes.length - maxBytes
   while (((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1
   return bytes.toString('utf8', start)
 }

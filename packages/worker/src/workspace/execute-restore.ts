@@ -26,7 +26,7 @@ import { HostSpent, isLostWithHost, ProvisionFailed, provision, SessionArchived 
  * If that fails at a host that dials, the request stands for another host, as often as a Run would begin again.
  */
 export async function executeRestore(context: ExecutionContext, claim: Claim, signal: AbortSignal): Promise<void> {
-  let failed = false
+  let leaseId: string | null = null
   let isTrial = false
   try {
     const session = await findSession(context.db, claim)
@@ -34,8 +34,9 @@ export async function executeRestore(context: ExecutionContext, claim: Claim, si
     const runtime = context.runtimes.find(session?.runtime ?? NATIVE_RUNTIME)
     // Claims that ended with the line to their host were given back without a look at their number.
     const spent = (await countTriesOfRequest(context.db, claim)) > context.limits.maxHandovers
-    if (session === null || session.archived_at !== null || runtime === null || spent) failed = true
-    else await provision(context, claim, runtime, signal)
+    if (session !== null && session.archived_at === null && runtime !== null && !spent) {
+      leaseId = (await provision(context, claim, runtime, signal)).id
+    }
   } catch (error) {
     if (signal.aborted || error instanceof ClaimLost || error instanceof DatabaseUnavailable) throw error
     // The request stands, and the next claim gets another host.
@@ -47,8 +48,8 @@ export async function executeRestore(context: ExecutionContext, claim: Claim, si
     if (!(error instanceof SessionArchived)) {
       context.log.warn({ err: error, sessionId: claim.sessionId }, 'a workspace could not be restored')
     }
-    failed = true
   }
+  const failed = leaseId === null
   const verification = isTrial ? await findVerificationOfSandbox(context.db, claim) : null
   const subject = verification === null ? null : subjectOf(verification)
   const settle = async (tx: Queryable) => {
@@ -58,7 +59,7 @@ export async function executeRestore(context: ExecutionContext, claim: Claim, si
     else await deleteWorkspaceRequest(tx, claim)
     await releaseFence(tx, claim)
     // In the transaction that settles the apply: no crash leaves a trial whose sandbox stays.
-    if (verification !== null) await concludeVerification(tx, claim, verification, failed, context.clock.now())
+    if (verification !== null) await concludeVerification(tx, claim, verification, leaseId, context.clock.now())
     else if (isTrial) await concludeTrial(tx, claim, failed ? 'failed' : 'succeeded', context.clock.now())
   }
   await underFence(context, claim, settle, subject)

@@ -44,6 +44,15 @@ export type Check = EnvironmentDocument['checks'][number]
 export const digestOfChecks = (checks: readonly Check[], baseTree: string): string =>
   createHash('sha256').update(canonicalJson({ checks, baseTree })).digest('hex')
 
+/** Returns why the results say nothing in the sandbox that concludes them; null if each of its checks has ended there. */
+export function findGap({ lease_id, results }: VerificationRow, leaseId: string): Verification['error'] | null {
+  // A sandbox without an environment, or without checks, has begun none; the results are of another.
+  if (lease_id !== leaseId || results.length === 0) return { code: 'cloud_checks_required' }
+  return results.some(({ state }) => state === 'waiting' || state === 'running')
+    ? { code: 'sandbox_unavailable' }
+    : null
+}
+
 /** Returns how a verification ends whose checks have ended. */
 export const stateOf = (results: readonly CheckResult[]): 'passed' | 'failed' =>
   results.some(({ state, required }) => required && state === 'failed') ? 'failed' : 'passed'
