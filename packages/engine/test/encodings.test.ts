@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { callsOf, type Engine, openEngine } from './support/engine.ts'
@@ -140,6 +140,9 @@ describe('a file whose name is not UTF-8', () => {
         writeFileSync(named(workspace, "d\xe9'/one.c"), 'int one;\n')
         writeFileSync(named(workspace, 'caf\xe9.c'), latin1('int one; // \xe9\n'))
         writeFileSync(join(workspace, 'é.c'), 'int one;\n')
+        // Of the same age, so that names decide the order.
+        for (const name of ["d\xe9'/one.c", 'caf\xe9.c']) utimesSync(named(workspace, name), 1, 1)
+        utimesSync(join(workspace, 'é.c'), 1, 1)
       },
     })
     engine.gateway.next(

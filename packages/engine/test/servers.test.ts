@@ -255,7 +255,7 @@ test('a server that fails loses only its own tools, and the reason is reported',
   expect(own).toEqual(
     [
       ...['bash', 'delegate', 'edit', 'list', 'mcp__schemas__broken', 'present_file', 'read'],
-      ...['background', 'search', 'todo', 'write', 'ask_user'],
+      ...['background', 'fetch', 'search', 'todo', 'write', 'ask_user'],
     ].toSorted(),
   )
   expect(names.filter(name => name.startsWith('mcp__names'))).toHaveLength(4)

@@ -45,7 +45,7 @@ export async function pageFaults(page: Page): Promise<string[]> {
     violations.push(...(await violationsOf(page, { only: 'target-size' })))
     await page.setViewportSize({ width, height })
     for (const { id, nodes } of violations)
-      found.push(`${colorScheme}: ${id}: ${nodes.map(node => node.html).join(' ')}`)
+      found.push(`${colorScheme}: ${id}: ${nodes.map(node => `${node.html} ${node.failureSummary}`).join(' ')}`)
     const tooWide = await page.locator('html').evaluate(root => root.scrollWidth - root.clientWidth)
     if (tooWide > 0) found.push(`is ${tooWide} px too wide at ${width} px`)
   }
