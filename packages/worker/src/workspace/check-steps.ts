@@ -28,7 +28,7 @@ import { runProgram } from '../apply/run-program.ts'
 import type { Claim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
-import { readySource } from './session-source.ts'
+import { type ReadySource, readySource } from './session-source.ts'
 
 /** A verification whose sandbox this worker sets up. */
 interface Verifying {
@@ -36,6 +36,8 @@ interface Verifying {
   readonly review: ReviewRow
   /** Returns the paths that the change touches. */
   readonly changed: () => Promise<readonly string[]>
+  /** Returns the repository on this host; asks its Git host once for all checks. */
+  readonly source: (signal: AbortSignal) => Promise<ReadySource | null>
 }
 
 /**
@@ -63,7 +65,9 @@ export async function beginChecks(
   context.wakeups.publish(topics.session(subject.organizationId, subject.sessionId))
   let paths: Promise<readonly string[]> | null = null
   const changed = () => (paths ??= readDocument(blobs, review).then(pathsOf))
-  const verifying: Verifying = { row, review, changed }
+  let ready: Promise<ReadySource | null> | null = null
+  const source = (signal: AbortSignal) => (ready ??= readySource(context, claim, signal))
+  const verifying: Verifying = { row, review, changed, source }
   return checks.flatMap((check, index) => [treeStep(verifying, check, index), checkStep(verifying, check, index)])
 }
 
@@ -81,10 +85,10 @@ function treeStep(verifying: Verifying, check: Check, index: number): ApplyStep 
     name: `tree/${index}`,
     withoutCredentials: true,
     isDue: () => true,
-    async run({ claim, context, lease }, signal) {
+    async run({ context, lease }, signal) {
       if (await isSkipped(verifying, check)) return {}
       const { review } = verifying
-      const source = await readySource(context, claim, signal)
+      const source = await verifying.source(signal)
       if (source === null) throw new Error('a verification has no repository')
       const pack = review.pack_sha256 === null ? null : await context.blobs.get(review.pack_sha256)
       const run: Parameters<typeof placeTree>[0]['run'] = script => context.driver.run(lease.id, script)
