@@ -281,7 +281,8 @@ async function attach(
   const cwd = session?.source ? insidePaths.project : insidePaths.workspace
   const background = session?.background?.leaseId === lease.id ? session.background.commands : []
   const reported = { plan: session?.plan ?? null, background }
-  const rows = { claim, turn, lease, waiting, unheard, steering, budgets, reported }
+  const isTitleDerived = session?.title_is_derived === true
+  const rows = { claim, turn, lease, waiting, unheard, steering, budgets, reported, isTitleDerived }
   const attempt = new RunAttempt(context, { ...rows, runtime, connection, cwd, redactor, environment })
   // A foreign agent may be unable to continue in the middle of a prompt, so only native Runs are parked.
   const parks = runtime.id === NATIVE_RUNTIME && !known.unparkable

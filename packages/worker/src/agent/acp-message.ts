@@ -111,7 +111,7 @@ export function readUpdate(params: Json, redactor: Redactor = ownCredentials): U
 export function readTitle(params: Json, redactor: Redactor = ownCredentials): string | null {
   const update = asObject(params['update'])
   const title = update?.['sessionUpdate'] === 'session_info_update' ? asText(update['title']) : undefined
-  return title === undefined ? null : redactor.text(title)
+  return title === undefined || title.trim() === '' ? null : redactor.text(title)
 }
 
 /** Reads the call of a permission request; some agents announce a call only this way. */

@@ -288,16 +288,20 @@ describe('an agent', () => {
     expect(conversation.take().drafts.map(({ data }) => data['text'])).toEqual(['no', 'yes'])
   })
 
-  test('counts no tool call for a file that the model was given, and keeps the newest title', () => {
+  test.each([
+    ['counts no tool call for a file that the model was given', true, 1],
+    ['believes that of no other agent', false, 2],
+  ])('%s, and takes one title', (_, isOwn, toolCalls) => {
     const file = { toolCallId: 'i', name: 'instructions', kind: 'read', title: 'read AGENTS.md' } as const
     const titled = (title: string) => updated({ sessionUpdate: 'session_info_update', title })
-    const conversation = read(
+    const conversation = readBy(
+      isOwn,
       working,
       updated({ sessionUpdate: 'tool_call', ...file }),
-      ...[ends('i'), titled('One'), says('a'), titled('Two'), calls('a')],
+      ...[ends('i'), titled(' '), titled('One'), says('a'), titled('Two'), calls('a')],
     )
     const { drafts, ...reading } = conversation.take()
-    expect(reading).toMatchObject({ toolCalls: 1, title: 'Two' })
+    expect(reading).toMatchObject({ toolCalls, title: 'One' })
     expect(types(drafts)).toEqual([
       'run.progress',
       'run.progress',
@@ -305,7 +309,12 @@ describe('an agent', () => {
       'message.created',
       'run.progress',
     ])
+    const after = journal([says('b'), titled('Three')]).map(record => ({ ...record, end: record.end + 10_000 }))
+    for (const record of after) conversation.apply(record)
     expect(conversation.take().title).toBeNull()
+    const named = new AgentConversation(of, working, 0, undefined, undefined, { isOwn, takesTitle: false })
+    for (const record of journal([titled('One')])) named.apply(record)
+    expect(named.take().title).toBeNull()
     expect(read(ready, titled('Early')).take().title).toBeNull()
   })
 

@@ -63,7 +63,7 @@ export interface Reading extends RequestsReading {
   readonly drafts: EventDraft[]
   /** Turns whose message the agent's conversation has. */
   readonly steered: readonly string[]
-  /** The agent's newest title for the conversation; null if it gave none. */
+  /** The agent's title for the conversation, its first of the attempt; null if it gave none. */
   readonly title: string | null
   /** Number of Events left out because the Run's budget of Events is spent. */
   readonly dropped: number
@@ -109,6 +109,8 @@ export class AgentConversation {
   #given = false
   #steered: string[] = []
   #title: string | null = null
+  /** An agent may send titles without end, and each would be a commit that wakes every follower. */
+  #takesTitle: boolean
   /** Turns that the agent was given while it worked, and has not spoken of. */
   readonly #steering: Set<string>
   #end: AgentEnd | null = null
@@ -120,12 +122,12 @@ export class AgentConversation {
    * @param waiting requests before the committed offset that people are asked: offset to JSON-RPC id
    * @param redactor the Session's, which masks every secret that the sandbox was given
    * @param options `isOwn`: it is Berth's own agent: one that refuses to load a conversation counts as one that loads
-   * none, and it alone has commands in the background;
+   * none, and it alone has commands in the background and says what its model was given;
    * `repeatsLate`: the answer that a conversation is loaded does not end its repetition; `servers`: those of the
    * lease's extensions, of which the log tells if an agent cannot speak with one; `endsMessages`: the answer to a prompt
    * ends the message before it, which is judged before the next prompt; `steering`: Turns that a worker may have given the
    * agent while it works; `asksPeople`: false once people are not asked anything any more; `told`: the agent's state as the
-   * log has it at the committed offset
+   * log has it at the committed offset; `takesTitle`: false once somebody has given the Session a title
    */
   constructor(
     prompt: PromptOf,
@@ -141,6 +143,7 @@ export class AgentConversation {
       readonly steering?: readonly string[]
       readonly asksPeople?: () => boolean
       readonly reported?: AgentState
+      readonly takesTitle?: boolean
     } = { isOwn: false },
   ) {
     this.#prompt = prompt
@@ -156,6 +159,7 @@ export class AgentConversation {
     this.#steering = new Set(options.steering)
     this.#asksPeople = options.asksPeople ?? (() => true)
     this.#reported = new ReportedState(options.reported)
+    this.#takesTitle = options.takesTitle ?? true
     this.#transcript = new Transcript(prompt, undefined, redactor)
   }
 
@@ -335,7 +339,9 @@ export class AgentConversation {
 
   #take(drafts: readonly EventDraft[]): void {
     for (const draft of drafts) this.#reported.add(this.#drafts, draft)
-    this.#toolCalls += drafts.filter(({ data }) => data['status'] === 'started' && !given.has(data['name'])).length
+    this.#toolCalls += drafts.filter(
+      ({ data }) => data['status'] === 'started' && !(this.#isOwn && given.has(data['name'])),
+    ).length
     this.#callsMoved ||= drafts.some(draft => draft.type === 'svc.run.progress')
     if (drafts.some(draft => draft.data['role'] === 'assistant')) this.#lastAnswer = this.#transcript.lastAnswer
   }
@@ -383,7 +389,7 @@ export class AgentConversation {
   #notified(method: string, params: Readonly<Record<string, unknown>>, offset: number, replayed: boolean): void {
     if (method === CLIENT_METHODS.session_update) {
       this.#fold(readUpdate(params, this.#redactor), offset, replayed)
-      if (this.prompted && !replayed) this.#title = readTitle(params, this.#redactor) ?? this.#title
+      if (this.prompted && this.#takesTitle) this.#titled(readTitle(params, this.#redactor), replayed)
     } else if (method === BERTH_EVENT) {
       // A command in the background ends when it likes, also while the agent speaks and after its answer.
       const isBeside = params['type'] === BACKGROUND_UPDATED
@@ -396,6 +402,12 @@ export class AgentConversation {
     } else if (method === PROTOCOL_METHODS.cancel_request && !replayed) {
       this.#requests.takenBack(params['requestId'])
     }
+  }
+
+  #titled(title: string | null, replayed: boolean): void {
+    if (title === null) return
+    this.#takesTitle = false
+    if (!replayed) this.#title = title
   }
 
   #requested(message: Extract<AgentMessage, { kind: 'request' }>, offset: number, replayed: boolean): void {
@@ -444,7 +456,7 @@ export class AgentConversation {
   }
 }
 
-/** Names under which an agent tells what its model was given. They do nothing, so a lost attempt may begin again after them. */
+/** Names under which Berth's own agent tells what its model was given. They do nothing, so a lost attempt may begin again after them. */
 const given: ReadonlySet<unknown> = new Set(['instructions', 'attachment'])
 
 /** A session's id is sent back to the agent, so it can be neither cut nor replaced. */

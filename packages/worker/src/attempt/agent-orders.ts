@@ -10,7 +10,6 @@ import {
 import { type LeaseRow, startAgentFrom } from '@berth/core/sessions/leases/lease-sql.ts'
 import { readRecap } from '@berth/core/sessions/runs/recap.ts'
 import { hasEarlierWork } from '@berth/core/sessions/runs/run-sql.ts'
-import { isTitleDerived } from '@berth/core/sessions/session/session-sql.ts'
 import type { TurnRow } from '@berth/core/sessions/turns/turn.ts'
 import { findTurn, listSteering } from '@berth/core/sessions/turns/turn-sql.ts'
 import type { RunBudgets } from '@berth/platform/settings/run-budgets.ts'
@@ -58,6 +57,8 @@ export interface OrderParts {
   readonly environment: AddedVariables | null
   /** Answers that people gave while the Run was parked. */
   readonly unheard: readonly InteractionRow[]
+  /** Nobody has given the Session a title, so the agent may. */
+  readonly isTitleDerived: boolean
 }
 
 interface AgentModel {
@@ -156,8 +157,8 @@ export class AgentOrders {
   /** Sends the Turn or, after the Run was parked, the answers that people have given since. */
   async prompt({ generation, sessionId }: AgentFacts): Promise<void> {
     for (const row of this.#parts.unheard) await this.#placeFilesOf(row)
-    const { claim, turn } = this.#parts
-    const title = turn.sequence === 0 && (await isTitleDerived(this.#context.db, claim))
+    const { isTitleDerived, turn } = this.#parts
+    const title = turn.sequence === 0 && isTitleDerived
     const meta = { ...this.#promptMeta(), ...(title && { title }) }
     await this.give(prompt(this.#of, generation, { sessionId: sessionId ?? '', blocks: this.#promptBlocks(), meta }))
   }

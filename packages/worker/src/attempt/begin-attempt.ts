@@ -16,7 +16,7 @@ import type { RunAttemptParts } from './run-attempt.ts'
 /** Returns the conversation with a lease's agent as the rows have it, from which reading the journal goes on. */
 export function openConversation(
   of: PromptOf,
-  { lease, redactor, runtime, steering, reported, waiting }: RunAttemptParts,
+  { isTitleDerived, lease, redactor, runtime, steering, reported, waiting }: RunAttemptParts,
   options: { readonly endsMessages: boolean; readonly asksPeople: () => boolean },
 ): AgentConversation {
   const facts = {
@@ -35,6 +35,7 @@ export function openConversation(
     ...options,
     steering: steering.map(({ id }) => id),
     reported,
+    takesTitle: isTitleDerived,
   })
 }
 

@@ -220,16 +220,6 @@ export async function saveAgentTitle(tx: Queryable, key: SessionKey, title: stri
   })
 }
 
-/** Returns true if a Session's title was made of its first message. */
-export async function isTitleDerived(db: Queryable, key: SessionKey): Promise<boolean> {
-  const { rows } = await db.query<{ derived: boolean }>({
-    name: 'is-title-derived',
-    text: 'select title_is_derived as derived from sessions where organization_id = $1 and id = $2',
-    values: [key.organizationId, key.sessionId],
-  })
-  return rows[0]?.derived === true
-}
-
 /** Lets the feed tell the Session again, after a change beside its row. */
 export async function tellChanged(tx: Queryable, key: SessionKey): Promise<void> {
   await tx.query({
