@@ -60,7 +60,8 @@ const Check = Type.Object(
       Type.Array(someText(environmentLimits.checkPathCharacters), {
         minItems: 1,
         maxItems: environmentLimits.checkPaths,
-        description: 'Globs below the repository: it only runs if the change touches a file that one of them matches.',
+        description:
+          'Globs of `?`, `*` and `**` below the repository: it only runs if the change touches a file that one of them matches.',
       }),
     ),
     quick: Type.Optional(

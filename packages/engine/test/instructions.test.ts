@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
@@ -59,6 +59,31 @@ test('instructions of a directory come with the first work there, the nearest la
   await engine.restart()
   expect(givenIn((await engine.prompt('again')).updates)).toEqual(atStart)
   expect(count(inputOf(engine.gateway.requests.at(-1)), 'Of the part.')).toBe(1)
+})
+
+test('neither the links nor the globs among the rules of a repository hold the engine up', async () => {
+  const many = Array.from({ length: 33 }, (_, index) => index).join()
+  engine = await openEngine({
+    prepare(workspace) {
+      write(workspace, {
+        [`${'a'.repeat(100)}.ts`]: 'x\n',
+        'elsewhere/x.mdc': '---\nalwaysApply: true\n---\nOf elsewhere.\n',
+        '.cursor/rules/braces.mdc': '---\nglobs: "*.{js,ts}", docs/**\n---\nOf code.\n',
+        '.cursor/rules/many.mdc': `---\nglobs: "{${many},*}.ts"\n---\nOf many.\n`,
+        '.cursor/rules/slow.mdc': `---\nglobs: "${'*a'.repeat(40)}*b"\n---\nOf none.\n`,
+        'linked/.cursor/x': '',
+        'linked/x.ts': 'x\n',
+      })
+      const link = (to: string, at: string) => symlinkSync(to, join(workspace, at))
+      link('.', '.cursor/rules/self')
+      link('/', '.cursor/rules/root')
+      link('../../elsewhere/x.mdc', '.cursor/rules/x.mdc')
+      link('../../elsewhere', 'linked/.cursor/rules')
+    },
+  })
+  const read = (path: string) => call('read', { path })
+  engine.gateway.next(read(`${'a'.repeat(100)}.ts`), read('linked/x.ts'), { text: 'done' })
+  expect(givenIn((await engine.prompt('go')).updates)).toEqual(['instructions: read .cursor/rules/braces.mdc'])
 })
 
 const png = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(64)])

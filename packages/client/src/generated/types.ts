@@ -826,7 +826,7 @@ export interface EnvironmentDocument {
     timeoutSeconds?: number
     /** Whether a verification fails with it; true if left out. */
     required?: boolean
-    /** Globs below the repository: it only runs if the change touches a file that one of them matches. */
+    /** Globs of `?`, `*` and `**` below the repository: it only runs if the change touches a file that one of them matches. */
     paths?: string[]
     /** Marks a check that takes seconds, which is worth running while one works; false if left out. */
     quick?: boolean
@@ -886,7 +886,7 @@ export interface EnvironmentDraft {
     timeoutSeconds?: number
     /** Whether a verification fails with it; true if left out. */
     required?: boolean
-    /** Globs below the repository: it only runs if the change touches a file that one of them matches. */
+    /** Globs of `?`, `*` and `**` below the repository: it only runs if the change touches a file that one of them matches. */
     paths?: string[]
     /** Marks a check that takes seconds, which is worth running while one works; false if left out. */
     quick?: boolean

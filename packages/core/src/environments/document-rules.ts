@@ -8,6 +8,8 @@ const proxies = new Set(['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY', '
 const repositoryPath = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/
 
 const whiteSpaceOrControl = /^\s*$|\p{Cc}/u
+/** Braces, classes and groups of other globs, which would count as characters here. */
+const otherGlob = /[{}[\]!\\]|[@+?*]\(/
 const blankName = 'must hold more than white space, and no control character'
 
 /** Returns why a variable or a secret may not have this name; null if it may. */
@@ -131,7 +133,14 @@ function checkFaults({ checks }: StoredDocument): readonly Issue[] {
       ...paths.flatMap((path, at) =>
         path.startsWith('/') || path.split('/').includes('..')
           ? [issue(['checks', index, 'paths', at], 'must lie below the repository: without a leading / and without ..')]
-          : [],
+          : otherGlob.test(path)
+            ? [
+                issue(
+                  ['checks', index, 'paths', at],
+                  'may only use ?, *, and ** between slashes: no {}, [], !, \\ or group',
+                ),
+              ]
+            : [],
       ),
     ]
   })

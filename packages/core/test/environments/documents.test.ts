@@ -161,7 +161,7 @@ describe('a document', () => {
       { checks: [{ name: 'a', run: 'true', timeoutSeconds: 3601 }] },
       'document.checks.0.timeoutSeconds',
     ],
-    ...['/etc/*', 'a/../../b'].map(
+    ...['/etc/*', 'a/../../b', '{1..100000}', '*.[jt]s', '!a', 'a\\*', '@(a|b)'].map(
       path =>
         [
           `a check for ${path}`,

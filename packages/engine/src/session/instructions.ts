@@ -1,10 +1,17 @@
-import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
-import { dirname, join, matchesGlob, relative, sep } from 'node:path'
+import { closeSync, lstatSync, opendirSync, openSync, readSync } from 'node:fs'
+import { dirname, join, relative, sep } from 'node:path'
+import { fitsGlob } from '@berth/contract/glob'
 import { type AgentSession, loadProjectContextFiles } from '@earendil-works/pi-coding-agent'
 
 /** Longest text of one file that the model sees. */
 const MAX_BYTES = 64 * 1024
 const MAX_RULES = 50
+/** Entries below a directory of rules that are looked at. */
+const MAX_ENTRIES = 1000
+/** Characters of a rule's globs, of one of them, and globs that one with braces may stand for; what has more is for no file. */
+const MAX_GLOBS = 2048
+const MAX_GLOB = 255
+const MAX_ALTERNATIVES = 32
 const MAX_DESCRIPTION = 300
 const INSTRUCTIONS = 'instructions'
 const rulesDirectory = join('.cursor', 'rules')
@@ -96,12 +103,31 @@ function ancestors(file: string, cwd: string): readonly string[] {
 
 /** Without a slash a glob is about names, as Cursor takes it. */
 const fits = (file: string, glob: string): boolean =>
-  matchesGlob(file, glob) || (!glob.includes('/') && matchesGlob(file, `**/${glob}`))
+  alternativesOf(glob).some(one => fitsGlob(file, one.includes('/') ? one : `**/${one}`))
+
+/** Returns the globs that one with `{a,b}` stands for; none if they are too many. */
+function alternativesOf(glob: string): readonly string[] {
+  if (glob.length > MAX_GLOB) return []
+  let found: readonly string[] = [glob]
+  while (found.length <= MAX_ALTERNATIVES) {
+    const inner = found.map(one => /\{([^{}]*)\}/.exec(one))
+    if (inner.every(braces => braces === null)) return found
+    found = inner.flatMap((braces, at) => {
+      const [whole, choices] = [found[at] ?? '', braces?.[1]?.split(',')]
+      if (braces === null || choices === undefined) return [whole]
+      const [before, after] = [whole.slice(0, braces.index), whole.slice(braces.index + braces[0].length)]
+      return choices.map(choice => before + choice + after)
+    })
+  }
+  return []
+}
 
 function rulesIn(directory: string): readonly Rule[] {
+  const root = join(directory, rulesDirectory)
   let names: readonly string[]
   try {
-    names = readdirSync(join(directory, rulesDirectory), { recursive: true, encoding: 'utf8' })
+    if (![dirname(root), root].every(path => lstatSync(path).isDirectory())) return []
+    names = filesBelow(root)
   } catch {
     return []
   }
@@ -109,7 +135,23 @@ function rulesIn(directory: string): readonly Rule[] {
     .filter(name => name.endsWith('.mdc'))
     .toSorted()
     .slice(0, MAX_RULES)
-    .flatMap(name => readRule(join(directory, rulesDirectory, name)))
+    .flatMap(readRule)
+}
+
+/** Returns the files below a directory. Links are none, and not followed: one may lead back here, or to all of the machine. */
+function filesBelow(root: string): readonly string[] {
+  const files: string[] = []
+  const directories = [root]
+  let left = MAX_ENTRIES
+  for (const directory of directories) {
+    using opened = opendirSync(directory)
+    for (let entry = opened.readSync(); entry !== null && left > 0; entry = opened.readSync()) {
+      left -= 1
+      if (entry.isDirectory()) directories.push(join(directory, entry.name))
+      else if (entry.isFile()) files.push(join(directory, entry.name))
+    }
+  }
+  return files
 }
 
 /** Cursor writes globs as YAML does not allow them, so the head is read by its lines. */
@@ -120,7 +162,8 @@ function readRule(path: string): readonly Rule[] {
   const [description = '', globs = '', always = ''] = ['description', 'globs', 'alwaysApply'].map(
     key => new RegExp(`^${key}:((?:.*)(?:\\n[ \\t]*-.*)*)`, 'm').exec(head)?.[1]?.trim() ?? '',
   )
-  const isFor = globs.split(/[,\n[\]]/).map(glob => glob.trim().replaceAll(/^- *|["']/g, ''))
+  const listed = globs.length > MAX_GLOBS ? [] : globs.split(/[,\n[\]](?![^{}\n]*\})/)
+  const isFor = listed.map(glob => glob.trim().replaceAll(/^- *|["']/g, ''))
   return [
     {
       path,

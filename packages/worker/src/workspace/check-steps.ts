@@ -1,5 +1,5 @@
-import { matchesGlob } from 'node:path'
 import type { CheckResult } from '@berth/contract'
+import { fitsGlob } from '@berth/contract/glob'
 import { placeTree } from '@berth/core/git/place-tree.ts'
 import { objectsOf } from '@berth/core/repositories/mirrors.ts'
 import { keepArtifact } from '@berth/core/sessions/artifacts/keep-artifact.ts'
@@ -76,7 +76,7 @@ const pathsOf = ({ files }: Awaited<ReturnType<typeof readDocument>>): readonly 
 
 async function isSkipped({ changed }: Verifying, { paths }: Check): Promise<boolean> {
   if (paths === undefined) return false
-  return !(await changed()).some(path => paths.some(glob => matchesGlob(path, glob)))
+  return !(await changed()).some(path => paths.some(glob => fitsGlob(path, glob)))
 }
 
 /** Brings the files of the repository to the revision's tree, as a Publication commits it; the agent's are not read. */
