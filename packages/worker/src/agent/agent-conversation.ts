@@ -126,8 +126,8 @@ export class AgentConversation {
    * `repeatsLate`: the answer that a conversation is loaded does not end its repetition; `servers`: those of the
    * lease's extensions, of which the log tells if an agent cannot speak with one; `endsMessages`: the answer to a prompt
    * ends the message before it, which is judged before the next prompt; `steering`: Turns that a worker may have given the
-   * agent while it works; `asksPeople`: false once people are not asked anything any more; `told`: the agent's state as the
-   * log has it at the committed offset; `takesTitle`: false once somebody has given the Session a title
+   * agent while it works; `asksPeople`: false once people are not asked anything any more; `reported`: the agent's
+   * state as the log has it at the committed offset; `takesTitle`: false once somebody has given the Session a title
    */
   constructor(
     prompt: PromptOf,
@@ -456,7 +456,10 @@ export class AgentConversation {
   }
 }
 
-/** Names under which Berth's own agent tells what its model was given. They do nothing, so a lost attempt may begin again after them. */
+/**
+ * Names under which Berth's own agent tells what its model was given. They do nothing, so a lost attempt may begin again
+ * after them.
+ */
 const given: ReadonlySet<unknown> = new Set(['instructions', 'attachment'])
 
 /** A session's id is sent back to the agent, so it can be neither cut nor replaced. */
