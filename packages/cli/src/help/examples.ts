@@ -44,6 +44,7 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   approve: ['approve $SESSION', 'approve $SESSION $INTERACTION --for turn'],
   deny: ['deny $SESSION'],
   review: ['review $SESSION', 'review $SESSION --patch | git apply --stat', 'review $SESSION --verify'],
+  preview: ['preview $SESSION', 'preview $SESSION --minutes 30', 'preview $SESSION --end'],
   publish: [
     "publish $SESSION --title 'Fix the build'",
     "publish $SESSION --title 'Fix the build' --body 'All tests pass.' --dry-run",
