@@ -297,7 +297,7 @@ test.each([
 })
 
 test('every type of Event that the contract knows is shown, or is a step whose line another Event has', () => {
-  const silent = ['svc.run.started', 'svc.run.progress', 'svc.environment.output']
+  const silent = ['svc.run.started', 'svc.run.progress', 'svc.environment.output', 'svc.verification.started']
   // The command that shows a Run has told how to answer; `berth attach` says who did.
   const closed = ['svc.interaction.resolved', 'svc.interaction.expired']
   // Only a presented file has a line: the others repeat a message or a notice.

@@ -135,9 +135,9 @@ describe('the purge of archived Sessions', () => {
     const context = { db, blobs, clock, log: pino({ level: 'silent' }) }
     const names = (archivedMs: number | null, logMs: number | null) =>
       purgeChores(context, { archivedMs, logMs }).map(({ name }) => name)
-    expect(names(null, null)).toEqual(['purge-trials'])
-    expect(names(DAY_MS, null)).toEqual(['purge-trials', 'purge-sessions'])
-    expect(names(DAY_MS, DAY_MS)).toEqual(['purge-trials', 'purge-sessions', 'seal-logs'])
+    expect(names(null, null)).toEqual(['purge-trials', 'drop-review-packs'])
+    expect(names(DAY_MS, null)).toEqual(['purge-trials', 'drop-review-packs', 'purge-sessions'])
+    expect(names(DAY_MS, DAY_MS)).toEqual(['purge-trials', 'drop-review-packs', 'purge-sessions', 'seal-logs'])
   })
 })
 
