@@ -53,13 +53,16 @@ const charging = `organization_id, api_key_id, session_id, person_id, installati
 const ofRequest = (row: string) =>
   `budgets_of(${row}.organization_id, ${row}.api_key_id, ${row}.session_id, ${row}.person_id, ${row}.installation_id) b`
 
-/** Charges the requests of `kept` to their budgets at $2: those open are reserved, and the others' reservations end. */
+/**
+ * Charges the requests of `kept` to their budgets at $2: those open are reserved, and the others' reservations end. Budgets that
+ * this leaves as they are stay unlocked.
+ */
 const chargedTo = `spent as (
   select b.id,
     sum(case when k.outcome = 'open' then 0 else coalesce(k.cost_usd, k.reserved_usd * (b.id = any(k.reserved_in))::integer, 0) end) as usd,
     sum(k.reserved_usd * (b.id = any(k.reserved_in))::integer * case k.outcome when 'open' then -1 else 1 end) as freed
   from kept k cross join lateral ${ofRequest('k')}
-  where k.cost_usd > 0 or k.reserved_usd > 0 group by b.id
+  where k.cost_usd > 0 or (k.reserved_usd > 0 and b.id = any(k.reserved_in)) group by b.id
 ), locked as materialized (
   select b.id, s.usd, s.freed from gateway_budgets b join spent s on s.id = b.id order by b.id for no key update of b
 )
@@ -115,7 +118,8 @@ export async function keepRequests(
           first_token_ms = excluded.first_token_ms, duration_ms = excluded.duration_ms,
           wire = excluded.wire, started_at = excluded.started_at
           where excluded.outcome <> 'open'
-            and (g.outcome = 'open' or (g.outcome = 'failed' and g.started_at < excluded.started_at))
+            and (g.outcome = 'open' or (g.outcome = 'failed' and g.started_at < excluded.started_at)
+              or (g.outcome = 'left' and g.cost_usd is null and g.reserved_in = '{}'))
         returning ${charging}
       ), ${chargedTo}`,
     values: [JSON.stringify(records.map(rowOf)), now, flushed],
@@ -123,9 +127,18 @@ export async function keepRequests(
   await Promise.all([held, kept])
 }
 
+/** Ends the open requests that a condition selects. One that is being settled is left to that. */
+const ending = (condition: string) => `
+  with held as materialized (
+    select id from gateway_requests g where organization_id = $1 and outcome = 'open' and ${condition} for update skip locked
+  ), kept as (
+    update gateway_requests set outcome = 'left' where id in (select id from held)
+    returning ${charging}
+  ), ${chargedTo}`
+
 /**
- * Ends the requests of a Run that still hold a reservation when it ends: their gateway is gone, or nobody waits for them. Of
- * such a request the cost is not known, so it counts as what was reserved. One that is being settled is left to that.
+ * Ends the requests of a Run that are still open when it ends: their gateway is gone, or nobody waits for them. Of such a
+ * request the cost is not known, so it counts as what was reserved. Where nothing was, a late settlement still counts.
  */
 export async function endReservations(
   tx: Queryable,
@@ -135,16 +148,37 @@ export async function endReservations(
   const held = holdBudgets(tx, [run.organizationId], 'shared')
   const ended = tx.query({
     name: 'end-reservations',
-    text: `
-      with held as materialized (
-        select id from gateway_requests
-        where organization_id = $1 and session_id = $3 and run_id = $4 and outcome = 'open' and reserved_in <> '{}'
-        for update skip locked
-      ), kept as (
-        update gateway_requests set outcome = 'left' where id in (select id from held)
-        returning ${charging}
-      ), ${chargedTo}`,
+    text: ending('session_id = $3 and run_id = $4'),
     values: [run.organizationId, now, run.sessionId, run.runId],
+  })
+  await Promise.all([held, ended])
+}
+
+/** Selects the Runs of the requests `g` that have not ended. */
+export const activeRunOf = `
+  select from runs r
+  where r.organization_id = g.organization_id and r.session_id = g.session_id and r.id = g.run_id and r.ended_at is null`
+
+/**
+ * Ends the requests of ended Runs that hold one of these budgets: they were opened while their Run ended. Only if a budget holds
+ * more than the requests of active Runs do, which are found by the Runs, the others are looked for.
+ */
+export async function endOverdue(
+  tx: Queryable,
+  organizationId: string,
+  budgetIds: readonly string[],
+  now: Date,
+): Promise<void> {
+  const held = holdBudgets(tx, [organizationId], 'shared')
+  const ended = tx.query({
+    name: 'end-overdue',
+    text: ending(`reserved_in && $3::uuid[] and not exists (${activeRunOf}) and (
+      select coalesce(bool_or(b.reserved_usd > (
+        select coalesce(sum(o.reserved_usd), 0) from runs r join gateway_requests o
+          on o.organization_id = r.organization_id and o.session_id = r.session_id and o.run_id = r.id
+        where r.organization_id = $1 and r.ended_at is null and o.outcome = 'open' and b.id = any(o.reserved_in))), false)
+      from gateway_budgets b where b.organization_id = $1 and b.id = any($3))`),
+    values: [organizationId, now, budgetIds],
   })
   await Promise.all([held, ended])
 }

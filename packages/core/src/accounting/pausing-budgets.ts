@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { lapsedProcesses } from '@berth/platform/processes/process-sql.ts'
 import type { Database, Queryable } from '@berth/platform/storage/postgres/database.ts'
-import { holdBudgets, keepRequests, type RequestRecord } from './gateway-request-sql.ts'
+import { activeRunOf, endOverdue, holdBudgets, keepRequests, type RequestRecord } from './gateway-request-sql.ts'
 
 /** Share of a budget at which its Session is told. */
 export const TOLD_SHARE = 0.8
@@ -90,15 +90,16 @@ export async function reserveSpending(db: Database, request: RequestRecord, now:
 /**
  * Returns the first of these budgets that is used up though every request under way ends at no cost: the rest of it is held by
  * requests whose process has lapsed. Nobody knows what they have cost until their Runs end. A silence counts as long as this
- * process is heard itself. The open requests are found by the Runs that have not ended.
+ * process is heard itself. The open requests are found by the Runs that have not ended; those of ended Runs are ended.
  */
 export async function findLostBudget(
-  db: Queryable,
+  db: Database,
   organizationId: string,
   ids: readonly string[],
   holder: string,
   now: Date,
 ): Promise<PausingBudget | null> {
+  await db.transaction(tx => endOverdue(tx, organizationId, ids, now))
   const { rows } = await db.query<PausingBudget>({
     name: 'find-lost-budget',
     text: `
@@ -212,8 +213,8 @@ export async function addSessionBudget(
 }
 
 /**
- * Lets a budget at which Runs wait hold what the open requests may cost that it counts. None is open for a day. The caller has
- * the organization's budgets alone.
+ * Lets a budget at which Runs wait hold what the open requests of active Runs may cost that it counts. None is open for a day.
+ * The caller has the organization's budgets alone.
  */
 export async function holdOpen(tx: Queryable, organizationId: string, budgetId: string): Promise<void> {
   await tx.query({
@@ -221,7 +222,7 @@ export async function holdOpen(tx: Queryable, organizationId: string, budgetId: 
       with open as (
         update gateway_requests g set reserved_in = g.reserved_in || b.id from gateway_budgets b
         where b.organization_id = $1 and b.id = $2 and b.on_reached = 'pause' and b.api_key_id is null
-          and g.organization_id = $1 and g.outcome = 'open' and g.started_at > now() - interval '1 day'
+          and g.organization_id = $1 and g.outcome = 'open' and g.started_at > now() - interval '1 day' and exists (${activeRunOf})
           and (b.session_id is null or b.session_id = g.session_id) and (b.person_id is null or b.person_id = g.person_id)
           and (b.installation_id is null or b.installation_id = g.installation_id) and not b.id = any(g.reserved_in)
         returning g.reserved_usd

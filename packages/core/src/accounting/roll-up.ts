@@ -1,11 +1,13 @@
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { activeRunOf } from './gateway-request-sql.ts'
 
 /** Most requests of one statement. */
 const AT_ONCE = 5_000
 
 /**
  * Puts sums in the place of the requests before a time. Reports read both through the view `gateway_usage`, so they say
- * the same before and after. Requests of a Run that has not ended stay: its budget counts them.
+ * the same before and after. Requests of a Run that has not ended stay, because its budget counts them, and so do open ones that a
+ * budget holds.
  * @param signal ends the work between two statements
  * @returns the number of requests that were summed up
  */
@@ -27,10 +29,8 @@ async function rollUpSome(db: Queryable, before: Date): Promise<number> {
     text: `
       with old as (
         select g.id from gateway_requests g
-        where g.started_at < $1 and not exists (
-          select 1 from runs r
-          where r.organization_id = g.organization_id and r.session_id = g.session_id and r.id = g.run_id
-            and r.ended_at is null)
+        where g.started_at < $1 and not exists (${activeRunOf}) and not (g.outcome = 'open' and exists (
+          select from gateway_budgets b where b.organization_id = g.organization_id and b.id = any(g.reserved_in)))
         order by g.started_at limit $2
       ), gone as (
         delete from gateway_requests g using old where g.id = old.id returning g.*

@@ -7,6 +7,7 @@ import {
   reserveSpending,
   setSessionBudget,
 } from '@berth/core/accounting/pausing-budgets.ts'
+import { rollUpUsage } from '@berth/core/accounting/roll-up.ts'
 import { type Quota, setQuotaOf } from '@berth/core/accounting/set-quota.ts'
 import { insertSession } from '@berth/core/sessions/session/session-sql.ts'
 import { hearProcess, leaveProcess } from '@berth/platform/processes/process-sql.ts'
@@ -44,9 +45,15 @@ async function spender(limitUsd: number | null, organizationId?: string): Promis
     now,
   })
   await test.database.transaction(tx => setSessionBudget(tx, key, limitUsd))
+  const runId = randomUUID()
+  await test.database.query(
+    `insert into runs (organization_id, session_id, id, turn_id, status, queued_at, due_at)
+     values ($1, $2, $3, gen_random_uuid(), 'running', $4, $4)`,
+    [key.organizationId, key.sessionId, runId, now],
+  )
   return {
     ...key,
-    ...{ id: randomUUID(), runId: randomUUID(), credentialKind: 'runtime', wire: 'chat', provider: 'p', model: 'p/m' },
+    ...{ id: randomUUID(), runId, credentialKind: 'runtime', wire: 'chat', provider: 'p', model: 'p/m' },
     ...{ apiKeyId: null, endUserId: null, personId: null, installationId: null, holder: 'h', startedAt: now },
     ...{
       outcome: 'open',
@@ -81,6 +88,8 @@ const open = async (of: RequestRecord, usd: number) => {
   expect((await reserveSpending(test.database, opened, now)).kind).toBe('granted')
   return opened
 }
+const endRunOf = ({ runId }: RequestRecord) =>
+  test.database.query("update runs set status = 'completed', ended_at = now() where id = $1", [runId])
 const setQuota = (of: RequestRecord, quota: Partial<Quota>) =>
   test.database.transaction(tx =>
     setQuotaOf(tx, { organizationId: of.organizationId, period: 'day', onReached: 'pause', ...quota }, now),
@@ -247,14 +256,65 @@ describe('a budget at which Runs wait', () => {
     expect(await counted(of)).toEqual({ session: [0.7, expect.closeTo(0)] })
   })
 
+  it('does not hold what was left open by a Run that has ended', async () => {
+    const of = await spender(null)
+    const [lost, late, after] = [request(of, 0.7), request(of, 0.6), request(of, 0.5)]
+    for (const one of [lost, late]) await keep(one)
+    await test.database.transaction(tx => endReservations(tx, keyOf(of), now))
+    const outcomes = async () => {
+      const text =
+        'select outcome, cost_usd::float8 as cost from gateway_requests where session_id = $1 and reserved_usd > 0 order by reserved_usd'
+      return (await test.database.query(text, [of.sessionId])).rows.map(row => Object.values(row))
+    }
+    expect(await outcomes()).toEqual([
+      ['left', null],
+      ['left', null],
+    ])
+    await keep(after)
+    await endRunOf(of)
+    await test.database.transaction(tx => setSessionBudget(tx, keyOf(of), 1))
+    expect(await counted(of)).toEqual({ session: [0, 0] })
+    // Its cost is counted once, however often it is settled.
+    for (const usd of [0.2, 0.2, 0.3]) await settle(late, usd)
+    expect(await outcomes()).toEqual([
+      ['open', null],
+      ['completed', 0.2],
+      ['left', null],
+    ])
+    expect(await counted(of)).toEqual({ session: [0.2, 0] })
+  })
+
+  it('counts what a request holds that was opened while its Run ended, and is summed up only then', async () => {
+    const of = await spender(1)
+    const other = await spender(null, of.organizationId)
+    await setQuota(of, { limitUsd: 5 })
+    await open(other, 0.1)
+    await open({ ...of, startedAt: new Date('2000-01-01') }, 0.7)
+    await endRunOf(of)
+    const { budgets } = await reserve(of, 0)
+    const ids = budgets.map(({ id }) => id)
+    const sumUp = () => rollUpUsage(test.database, new Date('2000-01-02'), new AbortController().signal)
+    expect(await sumUp()).toBe(0)
+    expect(await findLostBudget(test.database, of.organizationId, ids, 'h', now)).toBeNull()
+    expect(await counted(of)).toEqual({ session: [0.7, 0], organization: [0.7, 0.1] })
+    expect(await sumUp()).toBe(1)
+  })
+
+  it('is not written by a request that it does not hold', async () => {
+    const of = await spender(1)
+    await setQuota(of, { limitUsd: 9, onReached: 'refuse' })
+    const versions = async () => {
+      const text = 'select on_reached, xmin::text from gateway_budgets where organization_id = $1 order by on_reached'
+      return (await test.database.query<{ xmin: string }>(text, [of.organizationId])).rows.map(({ xmin }) => xmin)
+    }
+    const [pausing, refusing] = await versions()
+    await open(of, 0.1)
+    expect(await versions()).toEqual([expect.not.stringMatching(`^${pausing}$`), refusing])
+  })
+
   it('is lost to requests whose process is gone, and to no others', async () => {
     const of = await spender(1)
-    const { organizationId, sessionId, runId } = keyOf(of)
-    await test.database.query(
-      `insert into runs (organization_id, session_id, id, turn_id, status, queued_at, due_at)
-       values ($1, $2, $3, gen_random_uuid(), 'running', $4, $4)`,
-      [organizationId, sessionId, runId, now],
-    )
+    const { organizationId } = of
     const processes = ['asking', 'serving'].map(id => ({
       ...{ id, host: 'h', roles: [], release: null },
       patienceMs: 60_000,
