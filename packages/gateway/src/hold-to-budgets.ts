@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Booking } from '@berth/core/accounting/booking.ts'
 import type { RequestRecord } from '@berth/core/accounting/gateway-request-sql.ts'
 import type { ModelRequest } from '@berth/core/accounting/model-request.ts'
 import { findLostBudget, type PausingBudget, reserveSpending } from '@berth/core/accounting/pausing-budgets.ts'
+import { noUsage } from '@berth/core/accounting/upstream.ts'
 import type { Context } from '@berth/core/context.ts'
 import { askForBudget, tellBudgets, withdrawBudgetQuestion } from '@berth/core/sessions/interactions/budget-question.ts'
+import { ApiError } from '@berth/platform/kit/api-error.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
 
 /** The parts that hold Runs to their budgets. */
@@ -26,7 +29,7 @@ const noRetry = { 'x-should-retry': 'false' }
  * @throws ApiError 402 `budget_reached`
  */
 export async function holdToBudgets(
-  parts: BudgetParts,
+  parts: BudgetParts & { readonly booking: Pick<Booking, 'keep'> },
   { caller, signal }: ModelRequest,
   opening: RequestRecord,
 ): Promise<RequestRecord | null> {
@@ -36,7 +39,13 @@ export async function holdToBudgets(
   for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(LONGEST_LOOK_MS, lookMs * 2)) {
     const now = parts.clock.now()
     const record = { ...opening, startedAt: now }
-    const { kind, budgets } = await reserveSpending(parts.db, record, now)
+    const { kind, budgets } = await reserveSpending(parts.db, record, now).catch(error => {
+      // The answer to the commit may be lost, and the Run's next request would wait for a row that nothing settles. Whichever of
+      // the two comes first, no reservation is left.
+      const failed = { ...record, outcome: 'failed', errorCode: 'internal_error', usage: noUsage, costUsd: 0 } as const
+      if (!(error instanceof ApiError)) void parts.booking.keep(failed)
+      throw error
+    })
     if (kind === 'granted') {
       // What is reserved is freed with the request alone, so nothing may keep it from being sent; the next one tells again.
       const noted = (telling: Promise<void>) =>

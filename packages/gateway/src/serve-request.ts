@@ -95,11 +95,11 @@ async function admit(gateway: Gateway, request: ModelRequest): Promise<Admitted>
   refuseMeaningless(request.body, candidates[0])
   refuseSpent(request.caller, candidates[0], gateway.clock.now())
   const isRun = request.caller.run !== null
-  const { budgets, clock } = gateway
+  const { budgets, booking, clock } = gateway
   // A budget that is set while the request is under way holds it as well.
   const held = isRun ? { reservedUsd: mostCostOf(request, candidates), holder: budgets.holder } : undefined
   const opening = openRecord(request, candidates[0], clock.now(), held)
-  const stored = await holdToBudgets(budgets, request, opening)
+  const stored = await holdToBudgets({ ...budgets, booking }, request, opening)
   if (stored !== null) return { candidates, row: { opening: stored, is: 'stored' } }
   // A Run's cost is read when the Run ends, so a request that never settles must already have a row.
   return { candidates, row: { opening, is: isRun ? 'due' : 'never' } }

@@ -1,8 +1,16 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Booking } from '@berth/core/accounting/booking.ts'
+import type { ModelRequest } from '@berth/core/accounting/model-request.ts'
+import { openRecord } from '@berth/core/accounting/request-meter.ts'
 import { setQuotaOf } from '@berth/core/accounting/set-quota.ts'
+import type { ResolvedModel } from '@berth/core/accounting/upstream.ts'
 import { mintRuntimeCredential } from '@berth/core/identity/runtime-credentials/runtime-credential.ts'
+import { holdToBudgets } from '@berth/gateway/hold-to-budgets.ts'
+import { systemClock } from '@berth/platform/kit/clock.ts'
+import type { Database } from '@berth/platform/storage/postgres/database.ts'
 import { says } from '@berth/testing/models/scripted-upstream.ts'
 import { type GatewayService, startGatewayService } from '@berth/testing/services/gateway-service.ts'
 import { databaseUrl } from '@berth/testing/services/service.ts'
@@ -123,6 +131,35 @@ describe('a budget of eight Runs at two gateways', () => {
     expect([refused.status, await refused.json()]).toMatchObject([402, { error: { code: 'budget_reached' } }])
     await limit(2 * mostUsd + 9 * costUsd)
     expect((await ask(other, gateways[1] as ServiceProcess)).status).toBe(200)
+  })
+
+  it('holds nothing for a request whose commit was not answered', async () => {
+    await limit(9)
+    const session = await one.test.api.createSession({}, 'a')
+    const run = { sessionId: session.id, runId: session.activeRunId ?? '', pauses: true, awaits: false }
+    const signal = new AbortController().signal
+    const caller = { organizationId: organizationId(), kind: 'runtime', run }
+    const request = { id: randomUUID(), wire: 'chat', caller, signal, body: {}, query: {} } as unknown as ModelRequest
+    const model = { provider: 'main', catalogId: 'main/m1' } as ResolvedModel
+    const opening = openRecord(request, model, new Date(), { reservedUsd: 1, holder: 'h' })
+    const lose = () => {
+      throw new Error('connection lost')
+    }
+    let reserved = 0
+    const transaction: Database['transaction'] = async work => {
+      await db().transaction(work)
+      reserved = (await counted()).reserved
+      return lose()
+    }
+    await using booking = new Booking(db(), systemClock, lose)
+    const parts = { db: { transaction }, clock: systemClock, booking } as unknown as Parameters<typeof holdToBudgets>[0]
+    await expect(holdToBudgets(parts, request, opening)).rejects.toThrow('connection lost')
+    expect(reserved).toBe(1)
+    await until('the reservation to go', async () => (await counted()).reserved === 0)
+    const text =
+      'select outcome, cost_usd::float8 as cost, input_tokens::int as tokens from gateway_requests where id = $1'
+    expect((await db().query(text, [request.id])).rows).toEqual([{ outcome: 'failed', cost: 0, tokens: 0 }])
+    expect(await counted()).toEqual({ spent: 0, reserved: 0 })
   })
 
   it('takes no request at a price that nobody knows', async () => {
