@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Session } from '@berth/contract'
+import type { Session, SessionCost } from '@berth/contract'
 import { setQuotaOf } from '@berth/core/accounting/set-quota.ts'
 import { noUsage } from '@berth/core/accounting/upstream.ts'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
@@ -104,6 +104,17 @@ describe('the cost of a Session', () => {
     }
     const near = [{ scope: 'organization', spentUsd: 0.25, limitUsd: 0.3 }]
     expect((await person.api.get(path)).body).toMatchObject({ near })
+    // What a person may spend is for that person and administrators.
+    await db.query('update gateway_budgets set spent_usd = 0.3 where person_id = $1', [person.who.personId])
+    const amounts = { spentUsd: 0.3, limitUsd: 0.32 }
+    for (const [{ api: reader }, shown] of [
+      [person, amounts],
+      [await accounts.person({ organizationId, role: 'admin' }), amounts],
+      [await accounts.person({ organizationId, role: 'member' }), {}],
+    ] as const) {
+      const { body } = await reader.get<SessionCost>(path)
+      expect(body.near).toEqual([{ scope: 'person', ...shown }, ...near])
+    }
     await spend(db, { organizationId, sessionId, runId, at, costUsd: null })
     expect((await person.api.get(path)).body).toMatchObject({ costUsd: 0.25, costComplete: false })
     expect(outcome(await api.get(path))).toBe('404 cloud_session_not_found')

@@ -284,12 +284,15 @@ export const SessionCost = Type.Object(
       Type.Object(
         {
           scope: openString(['person', 'installation', 'organization'], 'Whose budget it is.'),
-          spentUsd: Type.Number({ minimum: 0 }),
-          limitUsd: Type.Number({ minimum: 0 }),
+          spentUsd: Type.Optional(Type.Number({ minimum: 0 })),
+          limitUsd: Type.Optional(Type.Number({ minimum: 0 })),
         },
         open,
       ),
-      { description: 'Budgets beside its own that hold it and of which at least 80 percent are spent.' },
+      {
+        description:
+          "Budgets beside its own that hold it and of which at least 80 percent are spent. The amounts of a person's are for that person and administrators.",
+      },
     ),
   },
   { title: 'SessionCost', ...open },

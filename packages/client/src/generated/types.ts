@@ -2413,12 +2413,12 @@ export interface SessionCost {
     /** What a Run of the organization may spend; null if nothing bounds it. */
     limitUsd: null | number
   }
-  /** Budgets beside its own that hold it and of which at least 80 percent are spent. */
+  /** Budgets beside its own that hold it and of which at least 80 percent are spent. The amounts of a person's are for that person and administrators. */
   near: Array<{
     /** Whose budget it is. */
     scope: string
-    spentUsd: number
-    limitUsd: number
+    spentUsd?: number
+    limitUsd?: number
   }>
 }
 

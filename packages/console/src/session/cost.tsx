@@ -20,6 +20,7 @@ const owners: Readonly<Record<string, string>> = {
   installation: 'The installation of this Session',
   organization: 'The organization',
 }
+const ownerOf = (scope: string) => owners[scope] ?? scope
 
 /** The cost of the Session, and of the bounds that hold for it the one that is nearest: its own budget, or its Run's. */
 export function Cost({ session }: { session: Pick<Session, 'id' | 'activeRunId' | 'budget'> }) {
@@ -37,18 +38,22 @@ export function Cost({ session }: { session: Pick<Session, 'id' | 'activeRunId' 
     ...(budget === null
       ? []
       : [{ whose: 'This Session', spentUsd: Math.max(budget.spentUsd, costUsd), limitUsd: budget.costUsd }]),
-    ...near.map(({ scope, ...spent }) => ({ whose: owners[scope] ?? scope, ...spent })),
+    ...near.flatMap(({ scope, spentUsd, limitUsd }) =>
+      spentUsd === undefined || limitUsd === undefined ? [] : [{ whose: ownerOf(scope), spentUsd, limitUsd }],
+    ),
   ].toSorted((a, b) => b.spentUsd * a.limitUsd - a.spentUsd * b.limitUsd)
   const [nearest] = bounds
-  if (costUsd === 0 && nearest === undefined) return null
+  const hidden = near.filter(({ spentUsd }) => spentUsd === undefined)
+  if (costUsd === 0 && nearest === undefined && hidden.length === 0) return null
   const total = `${costComplete ? '' : 'at least '}${dollars(costUsd)}`
   const about = [
     ...bounds.map(
       ({ whose, spentUsd, limitUsd }) => `${whose} has spent ${dollars(spentUsd)} of ${dollars(limitUsd)} for models.`,
     ),
+    ...hidden.map(({ scope }) => `${ownerOf(scope)} has spent most of a budget for models.`),
     `The Session has cost ${total}. ${Math.round(cacheHitRatio * 100)}% of what its models read came from caches.`,
   ]
-  const isNear = nearest !== undefined && nearest.spentUsd >= nearest.limitUsd * 0.8
+  const isNear = hidden.length > 0 || (nearest !== undefined && nearest.spentUsd >= nearest.limitUsd * 0.8)
   return (
     <span
       className={`px-1 text-xs tabular-nums max-sm:hidden ${isNear ? 'font-medium text-warning' : 'text-ink-3'}`}

@@ -1,6 +1,7 @@
 import type { SessionCost } from '@berth/contract'
 import { scopeOf, TOLD_SHARE } from '@berth/core/accounting/pausing-budgets.ts'
 import { type GatewayUsage, noUsage } from '@berth/core/accounting/upstream.ts'
+import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
@@ -29,16 +30,20 @@ export async function sumEndedRuns(db: Queryable, { organizationId, sessionId }:
   return rows[0] ?? { usd: 0, complete: true, ...noUsage, time: { modelMs: 0, peopleMs: 0, toolsMs: 0, platformMs: 0 } }
 }
 
-/** Returns the budgets of others than the Session itself that hold it and are mostly spent, the nearest first. */
+/**
+ * Returns the budgets of others than the Session itself that hold it and are mostly spent, the nearest first. The amounts of a
+ * person's budget are for that person and administrators.
+ */
 export async function listNearBudgets(
   db: Queryable,
   { organizationId, sessionId }: SessionKey,
+  { id, role }: Pick<PersonPrincipal, 'id' | 'role'>,
   now: Date,
 ): Promise<SessionCost['near']> {
-  const { rows } = await db.query<SessionCost['near'][number]>({
+  const { rows } = await db.query<SessionCost['near'][number] & { readonly person_id: string | null }>({
     name: 'list-near-budgets',
     text: `
-      select ${scopeOf}, b.spent_usd::float8 as "spentUsd", b.limit_usd::float8 as "limitUsd"
+      select ${scopeOf}, b.person_id, b.spent_usd::float8 as "spentUsd", b.limit_usd::float8 as "limitUsd"
       from sessions s cross join lateral budgets_of(s.organization_id, null, null,
         case s.owner_kind when 'person' then s.owner_id else s.initiated_by end,
         case s.owner_kind when 'app_installation' then s.owner_id end) b
@@ -47,7 +52,9 @@ export async function listNearBudgets(
       order by b.spent_usd / nullif(b.limit_usd, 0) desc nulls first`,
     values: [organizationId, sessionId, now],
   })
-  return rows
+  return rows.map(({ scope, person_id: whose, ...amounts }) =>
+    whose === null || whose === id || role === 'admin' ? { scope, ...amounts } : { scope },
+  )
 }
 
 /** Adds the tokens of two, kind by kind. */

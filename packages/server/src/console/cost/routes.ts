@@ -22,7 +22,7 @@ export function costHandlers(
       const { active_run_id: runId } = await readSession(context, person, key)
       const [{ usd, complete, time, ...usage }, near] = await Promise.all([
         sumEndedRuns(db, key),
-        listNearBudgets(db, key, context.clock.now()),
+        listNearBudgets(db, key, person, context.clock.now()),
       ])
       if (runId === null) {
         const cost = { costUsd: usd, costComplete: complete, ...usageMembers(usage), time, run: null, near }
