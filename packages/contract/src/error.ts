@@ -204,7 +204,7 @@ export const errors = {
   quota_exceeded: {
     status: 409,
     cause:
-      'The organization has 200 live environments, 1 GiB of archives, or five trials under way, or the Session four verifications.',
+      'The organization has 200 live environments, 1 GiB of archives, or five trials or ten verifications under way, or the Session four verifications.',
   },
   trigger_limit_reached: { status: 409, cause: 'The installation has 100 triggers; delete one first.' },
   trigger_disabled: { status: 409, cause: 'The trigger is not enabled, so it takes no deliveries.' },

@@ -112,6 +112,8 @@ export const environmentLimits = {
   checkPathCharacters: 255,
   /** Verifications of a Session at once. */
   verifications: 4,
+  /** Verifications of an organization at once: each holds a place of a worker. */
+  verificationsOfOrganization: 10,
   secrets: 100,
   secretBytes: 32_768,
   /** Of all secrets of one environment: a program starts with 2 MiB of environment at most. */

@@ -3465,7 +3465,7 @@ export interface ErrorCodes {
   runtime_release_conflict: Record<never, never>
   /** The environment has changed, is archived or is the default, or its name is taken; `message` says which. */
   environment_conflict: { message?: string }
-  /** The organization has 200 live environments, 1 GiB of archives, or five trials under way, or the Session four verifications. */
+  /** The organization has 200 live environments, 1 GiB of archives, or five trials or ten verifications under way, or the Session four verifications. */
   quota_exceeded: Record<never, never>
   /** The installation has 100 triggers; delete one first. */
   trigger_limit_reached: Record<never, never>

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Environment, Verification, VerificationPage } from '@berth/contract'
+import { type Environment, environmentLimits, type Verification, type VerificationPage } from '@berth/contract'
 import { systemClock } from '@berth/platform/kit/clock.ts'
 import { waitFor } from '@berth/testing/environments/applying.ts'
 import { Environments } from '@berth/testing/environments/environments.ts'
@@ -302,6 +302,36 @@ describe('while a check runs', () => {
     worker = await startServiceProcess(variables())
     expect(await verifying.ended(id)).toMatchObject({ state: 'errored', error: { code: 'cloud_checks_required' } })
     expect(outcome(await verifying.publish({ verified: true }))).toBe('409 cloud_verification_required')
+  })
+
+  it('it ends when the time of setup and all checks together is over, in whichever sandbox', async () => {
+    const verifying = await Verifying.of(await environments.make({ checks }))
+    const id = await verifying.ask()
+    await verifying.when(id, atB)
+    await worker.kill('SIGKILL')
+    const text = `update verifications set started_at = started_at - interval '1 day' where id = $1`
+    await test.db.database.query(text, [id])
+    worker = await startServiceProcess(variables())
+    expect(await verifying.ended(id)).toMatchObject({ state: 'errored', error: { code: 'apply_failed' } })
+    expect(await verifying.left(id)).toEqual([])
+  })
+
+  it('its organization has room for ten', async () => {
+    const made = await environments.make({ checks })
+    const [first, second] = [await Verifying.of(made), await Verifying.of(made)]
+    const id = await first.ask()
+    await test.db.database.query(
+      `insert into verifications (organization_id, session_id, id, request_hash, revision, tree, environment_id,
+         environment_revision, state, checks_digest, requested_by_kind, requested_by_id, created_at)
+       select organization_id, session_id, gen_random_uuid(), request_hash, revision, tree, environment_id,
+         environment_revision, 'queued', checks_digest, requested_by_kind, requested_by_id, created_at
+       from verifications, generate_series(2, $2) where id = $1`,
+      [id, environmentLimits.verificationsOfOrganization],
+    )
+    expect(outcome(await second.put(randomUUID()))).toBe('409 quota_exceeded')
+    expect((await test.api.call('DELETE', first.at.path(''))).status).toBe(204)
+    await second.ask()
+    expect((await test.api.call('DELETE', second.at.path(''))).status).toBe(204)
   })
 
   it('a merge that waits until it is ready waits for it', async () => {

@@ -20,7 +20,7 @@ import { announce } from '../claim/finish.ts'
 import { underFence } from '../claim/under-fence.ts'
 import { isSandboxLost } from '../supervisor/errors.ts'
 import { ApplyFailed, EnvironmentFailed } from './apply-failed.ts'
-import type { ApplyParts, ApplyStep } from './apply-parts.ts'
+import type { ApplyParts, ApplyStep, FurtherSteps } from './apply-parts.ts'
 import { cloneStep } from './clone-step.ts'
 import { extensionsStep } from './extensions-step.ts'
 import { githubStep } from './github-step.ts'
@@ -89,13 +89,14 @@ export async function applyEnvironment(
   lease: LeaseRow,
   fresh: FreshSandbox | null,
   signal: AbortSignal,
-  further: readonly ApplyStep[] = [],
+  further: FurtherSteps | null = null,
 ): Promise<LeaseRow> {
   const document = await documentOfLease(context.db, lease)
-  const all = [...steps, ...further]
+  const all = [...steps, ...(further?.steps ?? [])]
   const begun = fresh === null ? lease : await begin(context, claim, lease, document, fresh, all)
   if (begun.state === 'attached') return begun
-  using watch = watchApply(context, claim, signal)
+  const leftMs = further === null ? undefined : further.endsAt.getTime() - context.clock.now().getTime()
+  using watch = watchApply(context, claim, signal, leftMs)
   try {
     const applied = await carryOut(context, claim, runtime, begun, { document, all }, watch.signal)
     // What setup left running belongs to the sandbox: a cancelled Run does not take it along.

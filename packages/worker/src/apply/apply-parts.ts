@@ -46,3 +46,10 @@ export interface ApplyStep {
   /** @throws ApplyFailed, and whatever says that the sandbox is lost */
   run(parts: ApplyParts, signal: AbortSignal): Promise<Partial<ApplyReport>>
 }
+
+/** Steps behind those of every apply. */
+export interface FurtherSteps {
+  readonly steps: readonly ApplyStep[]
+  /** The whole apply fails if it has not ended by then. */
+  readonly endsAt: Date
+}

@@ -22,7 +22,7 @@ import type { SetupEnd } from '@berth/supervisor/apply'
 import { environmentWith } from '../agent/agent-environment.ts'
 import { documentOfLease } from '../apply/apply-environment.ts'
 import { ApplyFailed } from '../apply/apply-failed.ts'
-import type { ApplyParts, ApplyStep } from '../apply/apply-parts.ts'
+import type { ApplyParts, ApplyStep, FurtherSteps } from '../apply/apply-parts.ts'
 import { CheckOutput } from '../apply/check-output.ts'
 import { runProgram } from '../apply/run-program.ts'
 import type { Claim } from '../claim/claim.ts'
@@ -44,31 +44,37 @@ interface Verifying {
  * Returns the steps by which the sandbox of a verification checks its revision, behind those that set it up, and records
  * that it runs. Each check has two: one brings the files to the revision's tree, and one runs the check. A worker that
  * takes over goes on with the first that is not done, so no file moves under a check that runs already.
- * @returns none for any other sandbox
+ * All of them have the time of setup and of each check once, however many sandboxes are lost meanwhile.
+ * @returns null for any other sandbox
  */
 export async function beginChecks(
   context: ExecutionContext,
   claim: Claim,
   lease: LeaseRow,
-): Promise<readonly ApplyStep[]> {
-  if (claim.runId !== null) return []
-  const { blobs, clock, db } = context
+): Promise<FurtherSteps | null> {
+  if (claim.runId !== null) return null
+  const { blobs, clock, db, limits } = context
   const row = await findVerificationOfSandbox(db, claim)
-  if (row === null || lease.environment_revision === null) return []
+  if (row === null || lease.environment_revision === null) return null
   const subject = subjectOf(row)
   const review = await findReview(db, subject, row.revision)
   if (review === null) throw new Error(`no review ${row.revision}`)
   const { checks } = await documentOfLease(db, lease)
   const by = { id: lease.id, revision: lease.environment_revision }
   const of = { checks, baseTree: review.base_tree }
-  await underFence(context, claim, tx => beginVerification(tx, row, by, of, clock.now()), subject)
+  const beganAt = await underFence(context, claim, tx => beginVerification(tx, row, by, of, clock.now()), subject)
   context.wakeups.publish(topics.session(subject.organizationId, subject.sessionId))
   let paths: Promise<readonly string[]> | null = null
   const changed = () => (paths ??= readDocument(blobs, review).then(pathsOf))
   let ready: Promise<ReadySource | null> | null = null
   const source = (signal: AbortSignal) => (ready ??= readySource(context, claim, signal))
   const verifying: Verifying = { row, review, changed, source }
-  return checks.flatMap((check, index) => [treeStep(verifying, check, index), checkStep(verifying, check, index)])
+  const steps = checks.flatMap((check, index) => [
+    treeStep(verifying, check, index),
+    checkStep(verifying, check, index),
+  ])
+  const allMs = checks.reduce((sum, { timeoutSeconds = 0 }) => sum + timeoutSeconds * 1000, limits.setupMs)
+  return { steps, endsAt: new Date(beganAt.getTime() + allMs) }
 }
 
 const pathsOf = ({ files }: Awaited<ReturnType<typeof readDocument>>): readonly string[] =>

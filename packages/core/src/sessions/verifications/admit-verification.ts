@@ -7,7 +7,7 @@ import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import type { Context } from '../../context.ts'
 import { readStored } from '../../environments/document.ts'
-import { findEnvironment } from '../../environments/environment-sql.ts'
+import { findEnvironment, lockOrganization } from '../../environments/environment-sql.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { requireCompute } from '../../runtimes/own-hosts.ts'
 import { requestWorkspace } from '../leases/workspace-request-sql.ts'
@@ -17,7 +17,13 @@ import { lockVisibleSession } from '../session/read-session.ts'
 import type { SessionRow } from '../session/session.ts'
 import { insertSession } from '../session/session-sql.ts'
 import { digestOfChecks, toVerification, verificationEvent } from './verification.ts'
-import { findSameVerification, findVerification, insertVerification, listOpenRevisions } from './verification-sql.ts'
+import {
+  countOpenVerifications,
+  findSameVerification,
+  findVerification,
+  insertVerification,
+  listOpenRevisions,
+} from './verification-sql.ts'
 
 /** The runtime whose sandbox is used if there is one: it needs no model. */
 const PLAIN_RUNTIME = 'shell'
@@ -43,6 +49,8 @@ export async function admitVerification(
   const now = clock.now()
   const hash = requestHash(body)
   const admitted = await db.transaction(async tx => {
+    // Of those asked for at the same moment exactly as many are admitted as there is room for.
+    await lockOrganization(tx, key.organizationId)
     const session = await lockVisibleSession(tx, principal, key)
     const known = await findVerification(tx, key, id)
     if (known !== null) {
@@ -88,7 +96,10 @@ export async function admitVerification(
       return { created: true, row }
     }
     const open = await listOpenRevisions(tx, key)
-    if (open.length >= environmentLimits.verifications) throw refusal('quota_exceeded')
+    const all = await countOpenVerifications(tx, key.organizationId)
+    if (open.length >= environmentLimits.verifications || all >= environmentLimits.verificationsOfOrganization) {
+      throw refusal('quota_exceeded')
+    }
     const begins = { state: 'queued', results: [], started_at: null, reused_from: null, ended_at: null } as const
     const sandbox_id = await hideSession(tx, context, session, review.base_oid, now)
     return { created: true, row: await insertVerification(tx, { ...asked, ...begins, sandbox_id }) }

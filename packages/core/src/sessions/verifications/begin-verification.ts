@@ -13,6 +13,7 @@ export const subjectOf = (row: Pick<VerificationRow, 'organization_id' | 'sessio
 /**
  * Records that the sandbox of a verification stands, and by which revision of the environment. Repeated for the same
  * sandbox it changes nothing. The caller holds the locks of both Sessions.
+ * @returns when it began, in its first sandbox
  */
 export async function beginVerification(
   tx: Queryable,
@@ -20,10 +21,11 @@ export async function beginVerification(
   lease: { readonly id: string; readonly revision: number },
   of: { readonly checks: readonly Check[]; readonly baseTree: string },
   now: Date,
-): Promise<void> {
+): Promise<Date> {
   const results = of.checks.map(({ name, required = true }) => ({ name, required, state: 'waiting' as const }))
   const checks_digest = digestOfChecks(of.checks, of.baseTree)
   const by = { environment_revision: lease.revision, checks_digest, lease_id: lease.id, results }
   const running = await markRunning(tx, row, by, now)
   if (running !== null && !running.had_begun) await appendEvents(tx, subjectOf(row), [verificationEvent(running)], now)
+  return running?.started_at ?? now
 }

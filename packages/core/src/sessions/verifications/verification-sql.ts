@@ -81,6 +81,15 @@ export async function listOpenRevisions(db: Queryable, key: SessionKey): Promise
   return rows.map(({ revision }) => revision)
 }
 
+/** Counts the organization's verifications that have not ended, on `verifications_open`. */
+export async function countOpenVerifications(db: Queryable, organizationId: string): Promise<number> {
+  const { rows } = await db.query<{ count: number }>({
+    text: 'select count(*)::int as count from verifications where organization_id = $1 and ended_at is null',
+    values: [organizationId],
+  })
+  return rows[0]?.count ?? 0
+}
+
 /** Inserts a verification as the Session's newest, whatever the clocks say. The caller holds the Session's lock. */
 export async function insertVerification(
   tx: Queryable,
