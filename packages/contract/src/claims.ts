@@ -1,4 +1,4 @@
-import { isNamed, pathOf } from './named-paths.ts'
+import { nameMatcher, pathOf } from './named-paths.ts'
 
 /** A sentence of a description that the revision does not bear out, with what is wrong about it. */
 export interface Claim {
@@ -27,8 +27,10 @@ const MOST_CHARACTERS = 65_536
  * a false alarm costs the next true one its reader.
  */
 export function notBorneOut(description: string, { files, verified }: ClaimFacts): readonly Claim[] {
-  const isChanged = (name: string) =>
-    files.some(({ path, previousPath = path }) => isNamed([name], path) || isNamed([name], previousPath))
+  const isChanged = (name: string) => {
+    const isNamed = nameMatcher(new Set([name]))
+    return files.some(({ path, previousPath = path }) => isNamed(path) || isNamed(previousPath))
+  }
   return sentencesOf(description.slice(0, MOST_CHARACTERS)).flatMap(({ text, heading }): readonly Claim[] => {
     const claims: Claim[] = !verified && saysChecksPass(text) ? [{ text }] : []
     const path = changedPath(text, heading)

@@ -1,5 +1,9 @@
 /** So much of a text is looked through. */
 const MOST_CHARACTERS = 65_536
+/** So many different names are looked for, in paths of any change. */
+const MOST_NAMES = 1000
+/** So many folders in a row are looked for. */
+const MOST_FOLDERS = 20
 
 const url = /\b\w{2,10}:\/\/\S{1,2000}/g
 /** A span of code, a path with a folder and an ending, or a folder that ends in a slash. */
@@ -19,15 +23,41 @@ export function pathOf(word: string): string | undefined {
   return (name.endsWith('/') && name.length > 2) || file.test(name) ? name : undefined
 }
 
-/** Returns the files and folders that a text names, as it writes them; folders end in a slash. */
-export function namedPaths(text: string): readonly string[] {
-  const words = [...text.slice(0, MOST_CHARACTERS).replace(url, ' ').matchAll(candidate)]
-  return [...new Set(words.flatMap(match => pathOf(match[1] ?? match[2] ?? '') ?? []))]
+/** Yields the files and folders that a text names, as it writes them; folders end in a slash. */
+function* namedPaths(text: string): Generator<string> {
+  for (const match of text.slice(0, MOST_CHARACTERS).replace(url, ' ').matchAll(candidate)) {
+    const name = pathOf(match[1] ?? match[2] ?? '')
+    if (name !== undefined) yield name
+  }
 }
 
-/** Returns whether one of the names means a path: the whole of it, its end, or a folder that it lies in. */
-export const isNamed = (names: readonly string[], path: string): boolean =>
-  names.some(name => {
-    if (name.endsWith('/')) return `/${path}`.includes(`/${name}`)
-    return name === path || path.endsWith(`/${name}`) || name.endsWith(`/${path}`)
-  })
+/** Returns what tells whether texts name a path, by a thousand names at most; null if the first text names nothing. */
+export function readNames([first = '', ...later]: readonly string[]): ((path: string) => boolean) | null {
+  const names = new Set<string>()
+  for (const text of [first, ...later]) {
+    for (const name of namedPaths(text)) if (names.size < MOST_NAMES) names.add(name)
+    if (names.size === 0) return null
+    if (names.size >= MOST_NAMES) break
+  }
+  return nameMatcher(names)
+}
+
+/**
+ * Returns what tells whether one of the names means a path: the whole of it, its end, or a folder that it lies in. A path
+ * takes time in proportion to its folders, however many names there are.
+ */
+export function nameMatcher(names: ReadonlySet<string>): (path: string) => boolean {
+  // A name may begin above the project.
+  const ends = new Set([...names].flatMap(name => (name.endsWith('/') ? [] : startsOf(name).map(at => name.slice(at)))))
+  return path => {
+    if (ends.has(path)) return true
+    const starts = startsOf(path)
+    return starts.some((start, at) => {
+      const folders = starts.slice(at + 1, at + 1 + MOST_FOLDERS)
+      return names.has(path.slice(start)) || folders.some(end => names.has(path.slice(start, end)))
+    })
+  }
+}
+
+/** Returns where the parts of a path begin. */
+const startsOf = (path: string): readonly number[] => [0, ...[...path.matchAll(/\//g)].map(({ index }) => index + 1)]

@@ -71,7 +71,7 @@ const emojiOrHidden = new RegExp(`\\p{RGI_Emoji}|(${hidden.source})`, 'gv')
 
 /** Returns whether a text has characters that nobody sees, or that turn its reading order. */
 export const hasHidden = (text: string): boolean =>
-  hidden.test(text) && [...text.matchAll(emojiOrHidden)].some(match => match[1] !== undefined)
+  hidden.test(text) && text.matchAll(emojiOrHidden).some(match => match[1] !== undefined)
 
 /** Returns whether a line is a comment, and so neither tests nor runs anything. */
 export const isComment = (text: string): boolean => /^\s*(?:\/\/|\/?\*|#(?!\[)|--|<!--)/.test(text)

@@ -127,6 +127,19 @@ it('files are outside if the first message names others, and none names them', (
   expect(reported(changes, 'Mend `till.ts`', 'and all of src/coins/, please')).toEqual(['outside docs/till.md'])
   expect(reported(changes, 'Mend the till', 'In `till.ts` it rounds')).toEqual([])
   expect(reported(changes, 'Mend src/other.ts:12')).toHaveLength(3)
+  expect(reported(changes, 'Mend `/workspace/project/src/till.ts`, `project/docs/till.md` and `coins/`')).toEqual([])
+  expect(reported(changes, 'Mend `ill.ts`, `oins/`, `src/coins` and `count.ts/`')).toHaveLength(3)
+})
+
+it('many names and many files take linear time', () => {
+  const names = (from: number) => Array.from({ length: 10_000 }, (_, at) => `n${from + at}.c`).join(' ')
+  const texts = Array.from({ length: 100 }, (_, at) =>
+    names(10_000 * at)
+      .replaceAll(/\S+/g, '`$&`')
+      .slice(0, 65_536),
+  )
+  const changes = Array.from({ length: 3000 }, (_, at) => ({ path: `src/deep/folder/f${at}.ts` }))
+  expect(reported([...changes, { path: 'src/n999.c' }, { path: 'src/n1000.c' }], ...texts)).toHaveLength(3001)
 })
 
 it('lines beyond the bounds are counted as not looked at', () => {

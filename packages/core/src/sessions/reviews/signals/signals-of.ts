@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Review, type ReviewFile, type ReviewSignal, type SignalKind, signalKinds } from '@berth/contract'
-import { isNamed, namedPaths } from '@berth/contract/named-paths'
+import { readNames } from '@berth/contract/named-paths'
 import { type ChangedLine, changedLines, type FileLines } from './changed-lines.ts'
 import { fileRules, lockSignals } from './file-rules.ts'
 import { generatedLine, hasHidden, isComment, lineRules } from './line-rules.ts'
@@ -27,13 +27,10 @@ export function signalsOf(
   const texts = (at: number) => (all[at] ?? []).flatMap(hunk => hunk.map(({ text }) => text))
   for (const [kind, at] of lockSignals(files.map(({ path }, number) => ({ path, texts: texts(number) }))))
     signals.push(signalOf(files[at]?.path ?? '', [kind, []]))
-  const [task = [], ...later] = messages.map(namedPaths)
+  const isNamed = readNames(messages)
   // Whoever begins without a name leaves the choice to the agent; comments on lines name files later.
-  if (task.length > 0) {
-    const named = [...task, ...later.flat()]
-    const outside = files.filter(
-      ({ path, previousPath = path }) => !isNamed(named, path) && !isNamed(named, previousPath),
-    )
+  if (isNamed !== null) {
+    const outside = files.filter(({ path, previousPath = path }) => !isNamed(path) && !isNamed(previousPath))
     signals.push(...outside.map(({ path }) => signalOf(path, ['outside', []])))
   }
   const unread = files.filter((file, at) => all[at] === null && file.additions + file.deletions > 0)
