@@ -85,6 +85,8 @@ const byCode: Readonly<Record<string, (refusal: BerthError) => string>> = {
     String(refusal.fields.message ?? 'the repository has no such branch; name one with --base'),
   cloud_workspace_expired: () =>
     "the session's workspace has lapsed; `berth workspace restore <session>` attaches it again, without a run",
+  cloud_preview_unavailable: refusal =>
+    String(refusal.fields.message ?? 'the service does not reach the sandbox, or has no domain for previews'),
   installation_not_found: () =>
     'this organization has no app with such an installation; `berth whoami` shows the organization, `berth switch` others',
   webhook_endpoint_not_found: () =>

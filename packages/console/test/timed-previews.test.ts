@@ -180,6 +180,36 @@ describe('a preview after the Run', () => {
     expect((await look(session)).preview).toBeUndefined()
   })
 
+  it('is a terminal of its own: no other one gets its time', async () => {
+    const session = await atRest()
+    const path = `/cloud/sessions/${session.id}/terminals`
+    const { terminalId } = (await api.call<{ terminalId: string }>('POST', path, {})).body
+    const refused = await api.call('POST', path, { terminalId, previewMinutes: 60 })
+    expect(outcome(refused)).toBe('400 invalid_request')
+    expect(refused.text).toContain('does not go with terminalId')
+    const { rows } = await db().query<{ awake_until: Date }>('select awake_until from terminals where id = $1', [
+      terminalId,
+    ])
+    expect(rows[0]?.awake_until.getTime()).toBeLessThan(Date.now() + MINUTE_MS)
+    await end(terminalId)
+  })
+
+  it('neither starts nor goes on for longer on a machine that is drained', async () => {
+    const [session, other] = [await atRest(), await atRest()]
+    await start(session, 5)
+    const hosts = 'update hosts set drained_at = $1 where id in (select host from leases where session_id = any ($2))'
+    // The terminal keeps the second sandbox from being given back.
+    await api.call('POST', `/cloud/sessions/${other.id}/terminals`, {})
+    await db().query(hosts, [new Date(), [session.id]])
+    const refused = await start(session, 60)
+    expect(outcome(refused)).toBe('503 cloud_preview_unavailable')
+    expect(refused.text).toContain('being drained')
+    expect(outcome(await start(other))).toBe('503 cloud_preview_unavailable')
+    expect(await minutesLeft(session)).toBe(5)
+    await db().query(hosts, [null, [session.id]])
+    expect(outcome(await start(session, 10))).toBe('201')
+  })
+
   it('comes back with a sandbox that is gone', async () => {
     const session = await atRest()
     expect((await api.call('DELETE', `/v1/sessions/${session.id}/workspace`)).status).toBe(204)

@@ -307,7 +307,8 @@ export const errors = {
   cloud_workspace_unavailable: { status: 503, cause: 'The service could not start a workspace.', retryAfterSeconds: 2 },
   cloud_preview_unavailable: {
     status: 503,
-    cause: 'The sandbox is on a machine that this process does not reach, or there is no domain for previews.',
+    cause:
+      'The sandbox is on a machine that this process does not reach or that is being drained, or there is no domain for previews.',
   },
   cloud_terminal_unavailable: {
     status: 503,

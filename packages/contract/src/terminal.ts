@@ -21,7 +21,7 @@ export const OpenTerminal = Type.Object(
         minimum: 1,
         maximum: limits.previewMinutes,
         description:
-          "Makes it the workspace's preview: it runs the environment's `preview.command`, or else a shell, and the sandbox runs for so long, whether anybody looks or not. A workspace has one; asking again extends it.",
+          "Makes it the workspace's preview: it runs the environment's `preview.command`, or else a shell, and the sandbox runs for so long, whether anybody looks or not. A workspace has one; asking again, without `terminalId`, extends it.",
       }),
     ),
   },

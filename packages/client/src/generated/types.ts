@@ -1609,7 +1609,7 @@ export interface OpenTerminal {
   terminalId?: string
   columns?: number
   rows?: number
-  /** Makes it the workspace's preview: it runs the environment's `preview.command`, or else a shell, and the sandbox runs for so long, whether anybody looks or not. A workspace has one; asking again extends it. */
+  /** Makes it the workspace's preview: it runs the environment's `preview.command`, or else a shell, and the sandbox runs for so long, whether anybody looks or not. A workspace has one; asking again, without `terminalId`, extends it. */
   previewMinutes?: number
 }
 
@@ -3553,7 +3553,7 @@ export interface ErrorCodes {
   cloud_workspace_starting: Record<never, never>
   /** The service could not start a workspace. */
   cloud_workspace_unavailable: Record<never, never>
-  /** The sandbox is on a machine that this process does not reach, or there is no domain for previews. */
+  /** The sandbox is on a machine that this process does not reach or that is being drained, or there is no domain for previews. */
   cloud_preview_unavailable: Record<never, never>
   /** The workspace lies on a machine that this process does not reach. */
   cloud_terminal_unavailable: Record<never, never>
@@ -4627,7 +4627,7 @@ export interface Operations {
     input: { hostId: string }
     answer: undefined
   }
-  /** Open a terminal in the workspace. Gives a ticket that opens the terminal's WebSocket once within 30 seconds. It is bound to the person, the Session and the console's origin. The workspace must be attached; `restoreWorkspace` brings it back. With `terminalId` the ticket is for a terminal that is there, whose last output comes again. With `previewMinutes` the sandbox runs for that time, but not past the end of its lease; `listPorts` tells how the preview goes. (First-party: it may change in any release.) */
+  /** Open a terminal in the workspace. Gives a ticket that opens the terminal's WebSocket once within 30 seconds. It is bound to the person, the Session and the console's origin. The workspace must be attached; `restoreWorkspace` brings it back. With `terminalId` the ticket is for a terminal that is there, whose last output comes again. With `previewMinutes` the sandbox runs for that time, but not past the end of its lease, and not on a machine that is being drained; `listPorts` tells how the preview goes. (First-party: it may change in any release.) */
   openTerminal: {
     input: { sessionId: string; body: OpenTerminal }
     answer: TerminalTicket

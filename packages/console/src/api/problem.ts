@@ -46,7 +46,7 @@ const byCode: Readonly<Record<string, readonly [title: string, advice?: string]>
   workspace_file_unreadable: ['This is no file', 'It is a pipe, a socket, a device, or a link that leads elsewhere.'],
   cloud_preview_unavailable: [
     'Previews are not available',
-    'The sandbox is on another machine, or no domain for previews is set.',
+    'The sandbox is on another machine or one that is being drained, or no domain for previews is set.',
   ],
   cloud_artifact_not_viewable: ['This file needs no sandbox', 'It is shown here, or downloaded.'],
   cloud_github_connection_required: [

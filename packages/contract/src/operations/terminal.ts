@@ -19,11 +19,12 @@ export const terminalOperations = {
     path: '/cloud/sessions/{sessionId}/terminals',
     summary: 'Open a terminal in the workspace',
     description:
-      "Gives a ticket that opens the terminal's WebSocket once within 30 seconds. It is bound to the person, the Session and the console's origin. The workspace must be attached; `restoreWorkspace` brings it back. With `terminalId` the ticket is for a terminal that is there, whose last output comes again. With `previewMinutes` the sandbox runs for that time, but not past the end of its lease; `listPorts` tells how the preview goes.",
+      "Gives a ticket that opens the terminal's WebSocket once within 30 seconds. It is bound to the person, the Session and the console's origin. The workspace must be attached; `restoreWorkspace` brings it back. With `terminalId` the ticket is for a terminal that is there, whose last output comes again. With `previewMinutes` the sandbox runs for that time, but not past the end of its lease, and not on a machine that is being drained; `listPorts` tells how the preview goes.",
     params: SessionPath,
     body: OpenTerminal,
     responses: { 201: { description: 'The ticket.', schema: TerminalTicket } },
     errors: [
+      'cloud_preview_unavailable',
       'cloud_session_not_found',
       'cloud_terminal_not_found',
       'cloud_terminal_limit_reached',

@@ -243,6 +243,19 @@ export async function findLiveLeasesOfHosts(db: Queryable, hosts: readonly strin
   return rows
 }
 
+/** SQL that is true of a host `h` and its lease `l` if the host gives it back as soon as it rests. */
+const drained = `(h.drained_at is not null or not ${takes('h', 'l.organization_id')})`
+
+/** Returns whether the host of a lease is drained, or does not take the organization any more. */
+export async function isDrained(db: Queryable, leaseId: string): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'is-drained',
+    text: `select 1 from leases l join hosts h on h.id = l.host where l.id = $1 and ${drained}`,
+    values: [leaseId],
+  })
+  return rows.length > 0
+}
+
 /** Lists attached leases at rest on hosts that are drained, or that do not take the organization any more. */
 export async function findDrainedLeases(db: Queryable, hosts: readonly string[]): Promise<LeaseRow[]> {
   const { rows } = await db.query<LeaseRow>({
@@ -250,7 +263,7 @@ export async function findDrainedLeases(db: Queryable, hosts: readonly string[])
     text: `
       select l.* from hosts h
       join leases l on l.host = h.id and l.ended_at is null and l.state = 'attached'
-      where h.id = any ($1) and (h.drained_at is not null or not ${takes('h', 'l.organization_id')}) and not exists (
+      where h.id = any ($1) and ${drained} and not exists (
         select 1 from runs r
         where r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null)
         and not exists (

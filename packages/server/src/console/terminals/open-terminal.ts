@@ -4,7 +4,7 @@ import { appendAudit } from '@berth/core/accounts/audit/append.ts'
 import { personEntry } from '@berth/core/accounts/audit/person-entry.ts'
 import type { BrowserSession } from '@berth/core/identity/guard/browser-authority.ts'
 import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
-import { findLiveLease, touchLease } from '@berth/core/sessions/leases/lease-sql.ts'
+import { findLiveLease, isDrained, touchLease } from '@berth/core/sessions/leases/lease-sql.ts'
 import { lockVisibleSession } from '@berth/core/sessions/session/read-session.ts'
 import {
   countTerminals,
@@ -13,7 +13,7 @@ import {
   insertTerminal,
   renewTicket,
 } from '@berth/core/sessions/terminals/terminal-sql.ts'
-import { refusal, sessionNotFound } from '@berth/platform/kit/refusal.ts'
+import { invalidField, refusal, sessionNotFound } from '@berth/platform/kit/refusal.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { credentialDigest } from '@berth/platform/storage/master-key.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
@@ -35,7 +35,9 @@ export interface TerminalCaller {
  * It starts no compute: the workspace must be attached. Where there are too many, one that nobody looks at makes room.
  * @throws ApiError 404 `cloud_session_not_found` or `cloud_terminal_not_found`
  * @throws ApiError 409 `cloud_workspace_expired` or `cloud_terminal_limit_reached`
+ * @throws ApiError 400 `invalid_request` for minutes of a terminal that is there
  * @throws ApiError 503 `cloud_workspace_starting`, or `cloud_terminal_unavailable` if no way leads to the sandbox's machine
+ * @throws ApiError 503 `cloud_preview_unavailable` for a preview on a machine that is drained
  */
 export async function openTerminal(
   place: TerminalPlace,
@@ -54,6 +56,9 @@ export async function openTerminal(
   const endsAt = new Date(now.getTime() + TICKET_MS)
   const { origin } = new URL(consoleUrl)
   const { terminalId, previewMinutes } = requested
+  // Else a terminal that nobody looks at would keep its sandbox awake.
+  if (terminalId !== undefined && previewMinutes !== undefined)
+    throw invalidField(['previewMinutes'], 'does not go with terminalId: leave that out to start or extend the preview')
   let id = terminalId?.toLowerCase() ?? randomUUID()
   let again = terminalId !== undefined
   let idle: Awaited<ReturnType<typeof findIdleTerminal>> = null
@@ -66,6 +71,11 @@ export async function openTerminal(
     if (previewMinutes !== undefined && leftMs <= 0) throw refusal('cloud_workspace_expired')
     if (lease.state !== 'attached') throw refusal('cloud_workspace_starting')
     if ((await place.doors.to(tx, lease.host)) === null) throw refusal('cloud_terminal_unavailable')
+    // A preview stops a drain until its end, which would move for as long as somebody extends it.
+    if (previewMinutes !== undefined && (await isDrained(tx, lease.id)))
+      throw refusal('cloud_preview_unavailable', {
+        message: 'The machine is being drained: it starts and extends no previews. The next Run works on another one.',
+      })
     const previewEndsAt =
       previewMinutes === undefined ? null : new Date(now.getTime() + Math.min(previewMinutes * MINUTE_MS, leftMs))
     const { columns = 80, rows = 24 } = requested
