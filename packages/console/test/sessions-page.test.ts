@@ -268,8 +268,15 @@ describe('the list of Sessions', () => {
     await page.keyboard.press('x')
     await shoot(page, 'sessions-selected')
     expect(await pageFaults(page)).toEqual([])
+    // The row in focus is not among the selected ones.
     await page.keyboard.press('e')
-    await page.getByRole('dialog', { name: 'Archive 2 Sessions?' }).waitFor()
+    await page.getByRole('dialog', { name: 'Archive this Session?' }).getByText('Old two').waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.locator('[data-list-item]', { hasText: 'Old one' }).focus()
+    await page.keyboard.press('e')
+    const dialog = page.getByRole('dialog', { name: 'Archive 2 Sessions?' })
+    await dialog.waitFor()
+    expect(await dialog.getByRole('listitem').allTextContents()).toEqual(['Old three', 'Old one'])
     await page.getByRole('button', { name: 'Archive for good' }).click()
     await shows('Earlier', 'Old two')
     expect((await api.session(made['Old one']?.id ?? '')).archivedAt).toBeTruthy()
@@ -279,7 +286,28 @@ describe('the list of Sessions', () => {
     await page.keyboard.press('g')
     await page.keyboard.press('s')
     await shows('Earlier', 'Old two')
+    await page.locator('[data-list-item]', { hasText: 'Old two' }).focus()
+    await page.keyboard.press('e')
+    await page.getByRole('dialog', { name: 'Archive this Session?' }).waitFor()
     await api.call('DELETE', `/v1/sessions/${made['Old two']?.id}`)
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  })
+
+  it('names ten of those that it archives, and counts the others', async () => {
+    for (let at = 0; at < 12; at += 1) await start(`One of many ${at}`)
+    await row('One of many 11').waitFor()
+    await row('One of many 11').getByRole('checkbox').click()
+    await row('One of many 0')
+      .getByRole('checkbox')
+      .click({ modifiers: ['Shift'] })
+    await page.getByRole('button', { name: 'Archive…' }).click()
+    const names = page.getByRole('dialog', { name: 'Archive 12 Sessions?' }).getByRole('listitem')
+    expect(await names.allTextContents()).toEqual([
+      ...Array.from({ length: 10 }, (_, at) => `One of many ${11 - at}`),
+      'and 2 more',
+    ])
+    for (let at = 0; at < 12; at += 1) await api.call('DELETE', `/v1/sessions/${made[`One of many ${at}`]?.id}`)
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
   })
 
   it('says in the Session that its work is lost, and goes on from the start when asked to', async () => {

@@ -6,6 +6,9 @@ import { InlineProblem } from '../ui/states.tsx'
 import type { ListedSession } from './list-data.ts'
 import { archiveListed } from './marks.ts'
 
+/** So many are named; the others are counted. */
+const MOST_NAMED = 10
+
 /** Asks before Sessions are archived: that is for good. */
 export function ArchiveDialog({ listed, onClose }: { listed: readonly ListedSession[]; onClose: () => void }) {
   const archive = useMutation({
@@ -26,6 +29,16 @@ export function ArchiveDialog({ listed, onClose }: { listed: readonly ListedSess
       onAct={() => archive.mutate()}
       onClose={onClose}
     >
+      {listed.length > 1 && (
+        <ul className="list-disc pl-5 text-ink">
+          {listed.slice(0, MOST_NAMED).map(({ session }) => (
+            <li key={session.id} className="truncate">
+              {printableLine(session.title)}
+            </li>
+          ))}
+          {listed.length > MOST_NAMED && <li>and {listed.length - MOST_NAMED} more</li>}
+        </ul>
+      )}
       <p>
         {listed.length === 1 && first !== undefined ? (
           <>

@@ -5,7 +5,7 @@ import { Plus } from 'lucide-react'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { useAway } from '../live/use-away.ts'
 import { to } from '../routing/to.ts'
-import { useSessionCan } from '../session/use-session-can.ts'
+import { useSessionsCan } from '../session/use-session-can.ts'
 import { Button, buttonClass } from '../ui/button.tsx'
 import { useMinute } from '../ui/clock.ts'
 import { counted } from '../ui/format.ts'
@@ -36,8 +36,11 @@ export function SessionsPage() {
   const total = groups.reduce((sum, { sessions, beyond }) => sum + sessions.length + beyond, 0)
   const selection = useSelection(search.archived === true ? [] : shown.map(({ session }) => session.id))
   const selected = shown.filter(({ session }) => selection.ids.has(session.id))
-  const archive = (listed: ListedSession) =>
-    setArchiving(selected.length > 0 ? [...selection.ids] : [listed.session.id])
+  const archive = ({ session: { id } }: ListedSession) =>
+    setArchiving(selection.ids.has(id) ? [...selection.ids] : [id])
+  const leaving = shown.filter(({ session }) => archiving.includes(session.id))
+  // Else the question would come again with a row that comes back.
+  if (archiving.length > 0 && leaving.length === 0) setArchiving([])
   const sections = [
     ...groups.filter(group => group !== rest).map(group => ({ ...group, open: false })),
     ...(rest === undefined ? [] : byDay(rest, now)),
@@ -111,12 +114,7 @@ export function SessionsPage() {
         </Older>
       )}
       <SelectionBar selection={selection} selected={selected} onArchive={archive} />
-      {archiving.length > 0 && (
-        <ArchiveDialog
-          listed={shown.filter(({ session }) => archiving.includes(session.id))}
-          onClose={() => setArchiving([])}
-        />
-      )}
+      {leaving.length > 0 && <ArchiveDialog listed={leaving} onClose={() => setArchiving([])} />}
     </Page>
   )
 }
@@ -162,7 +160,7 @@ function SelectionBar(props: {
 
 function Selected(props: Parameters<typeof SelectionBar>[0] & { first: ListedSession }) {
   const { selection, selected, first, onArchive } = props
-  const can = useSessionCan(first.session)
+  const can = useSessionsCan(selected.map(({ session }) => session))
   return (
     <div
       role="toolbar"
