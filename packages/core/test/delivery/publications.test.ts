@@ -332,6 +332,14 @@ describe('a cursor', () => {
     const { id } = await at.publish()
     await at.merge(id)
     await new Environments(at.api).make()
+    await test.db.database.query({
+      text: `
+        insert into verifications (organization_id, session_id, id, request_hash, revision, tree, environment_id,
+          environment_revision, checks_digest, state, requested_by_kind, requested_by_id, created_at, ended_at)
+        select organization_id, session_id, $2, '', revision, head_tree, $2, 1, '', 'errored', 'installation', $2, now(), now()
+        from reviews where session_id = $1 limit 1`,
+      values: [at.session.id, randomUUID()],
+    })
     const lists = operationIds.map(operationOf).flatMap(row => {
       const { access, method, path, query } = row
       // Some lists are for people alone; their own tests hold their cursors to the same.
