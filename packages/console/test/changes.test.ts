@@ -176,6 +176,8 @@ describe('the changes of a Session', () => {
   })
 
   it('name what must not be missed: each leads to its line, and is seen until another content brings it again', async () => {
+    // Comments came first; whoever begins without the name of a file leaves the choice to the agent.
+    await accounts.test.db.database.query("update turns set message = 'Greet' where session_id = $1", [at.session.id])
     await page.goto(`${accounts.test.url}/sessions/${at.session.id}/review`)
     const signals = page.getByRole('region', { name: 'Signals' })
     await signals.getByText('4 not seen').waitFor()
