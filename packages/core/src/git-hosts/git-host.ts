@@ -1,5 +1,6 @@
 import type { MergeStrategy } from '@berth/contract'
 import type { RemoteAccess } from '../git/remote-access.ts'
+import type { HostComments, HostFollowing } from './host-following.ts'
 
 /** One repository of a host, by ids that do not change when it is renamed or moved. */
 export interface RepositoryRef {
@@ -209,24 +210,9 @@ export interface OwnCheck {
  * Issues and pull requests as places where people talk. Every method ends with the signal and fails only with a
  * `GitHostError`.
  */
-export interface HostTalk {
+export interface HostTalk extends HostComments {
   /** Names this deployment in the host's events. */
   readonly appId: string
-  /** Returns the right of a person in a repository. */
-  rightOf(repository: RepositoryRef, login: string, signal?: AbortSignal): Promise<'none' | 'read' | 'write'>
-  /**
-   * Finds a comment of this deployment's own, among the latest of an issue or pull request.
-   * @param marker text that no other comment of this deployment holds
-   */
-  findOwnComment(
-    repository: RepositoryRef,
-    at: { readonly number: number; readonly since: Date },
-    marker: string,
-    signal?: AbortSignal,
-  ): Promise<HostComment | null>
-  addComment(repository: RepositoryRef, number: number, body: string, signal?: AbortSignal): Promise<HostComment>
-  /** @throws GitHostError `not_found` if somebody has deleted it */
-  editComment(repository: RepositoryRef, id: string, body: string, signal?: AbortSignal): Promise<HostComment>
   /** Returns the comments of a review at places in files, at most 100. */
   listReviewComments(
     repository: RepositoryRef,
@@ -280,6 +266,8 @@ export interface GitHost {
   readonly people?: HostPeople
   /** Absent: nobody comments there. */
   readonly talk?: HostTalk
+  /** Absent: pull requests cannot be followed there. */
+  readonly following?: HostFollowing
   /** Absent: the host signs no commits. */
   readonly signing?: HostSigning
   /**
