@@ -19,6 +19,7 @@ import { findRun } from '../runs/run-sql.ts'
 import { lockVisibleSession } from '../session/read-session.ts'
 import { continuationOfSession, type SessionRow } from '../session/session.ts'
 import { sealTerminalWork } from '../terminals/seal-terminal-work.ts'
+import type { PlatformTurn } from './bring.ts'
 import { type InsertedTurn, insertTurn, type NewTurn } from './insert-turn.ts'
 import { type StoredFile, toTurn, turnHash } from './turn.ts'
 import { findTurn, listFilesByHash } from './turn-sql.ts'
@@ -27,6 +28,7 @@ import { findTurn, listFilesByHash } from './turn-sql.ts'
  * Admits a Turn under the Session's lock, with its checks in the order that all commands share. It looks for an
  * identical replay first, and answers it whatever has become of the Session. A Turn begins a Run, but an answer to a
  * question or a plan resumes the Run that asked, and a message that steers joins the active Run.
+ * @param platform for a Turn of the service's own, which begins a Run; not part of the replay identity
  * @throws ApiError 404
  * @throws ApiError 409 `cloud_turn_conflict`, `cloud_resume_unavailable`, `cloud_interaction_conflict`,
  *   `cloud_run_in_progress`, `cloud_steering_unsupported` or `cloud_turn_limit_reached`
@@ -40,6 +42,7 @@ export async function admitTurn(
   key: SessionKey,
   turnId: string,
   body: SubmitTurn,
+  platform: PlatformTurn = {},
 ): Promise<TurnAdmission> {
   const now = context.clock.now()
   const decoded = (body.files ?? []).map((file, index) => decode(file, index))
@@ -74,7 +77,7 @@ export async function admitTurn(
       }
       return { created: false, row: known, run: await runOfTurn(tx, key, known.run_id), budgeted: false }
     }
-    const turn = { id: turnId, message: body.message, replyTo, files, output, steers, author: principal, now }
+    const turn = { id: turnId, message: body.message, replyTo, files, output, steers, author: principal, now, ...platform }
     const { row, queued, budgeted } =
       replyTo === null
         ? { ...(await beginOrJoin(context, tx, session, turn)), budgeted: false }

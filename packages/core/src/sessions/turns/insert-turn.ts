@@ -10,10 +10,11 @@ import type { RunRow } from '../runs/run.ts'
 import { insertRun } from '../runs/run-sql.ts'
 import type { SessionRow } from '../session/session.ts'
 import { deriveTitle } from '../session/title.ts'
+import type { PlatformTurn } from './bring.ts'
 import { type TurnIdentity, type TurnRow, turnHash } from './turn.ts'
 import { insertTurnRow } from './turn-sql.ts'
 
-export interface NewTurn extends TurnIdentity {
+export interface NewTurn extends TurnIdentity, PlatformTurn {
   readonly id: string
   readonly output: OutputRequest | null
   /** The message is for the agent at work, if one is. */
@@ -54,6 +55,7 @@ export async function insertTurn(
     files: [...turn.files],
     output_schema: turn.output === null ? null : JSON.stringify(turn.output.schema),
     steering: joined !== undefined && turn.steers ? 'waiting' : null,
+    bring: turn.bring ?? null,
     model,
     effort,
     runtime,

@@ -55,13 +55,13 @@ export async function insertTurnRow(
     name: 'insert-turn',
     text: `
       with counted as (
-        update sessions set turn_count = turn_count + 1, title = coalesce($18, title), ${movedIn}
+        update sessions set turn_count = turn_count + 1, title = coalesce($19, title), ${movedIn}
         where organization_id = $1 and id = $2
       )
       insert into turns (organization_id, session_id, id, sequence, run_id, request_hash, message, reply_to, files,
         model, runtime, author_kind, author_id, created_at, output_schema,
-        steering, effort)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb, $10, $11, $12, $13, $14, $15, $16, $17)`,
+        steering, effort, bring)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
     values: [
       organizationId,
       turn.session_id,
@@ -80,6 +80,7 @@ export async function insertTurnRow(
       turn.output_schema,
       turn.steering,
       turn.effort,
+      turn.bring === null ? null : JSON.stringify(turn.bring),
       title,
     ],
   })

@@ -691,13 +691,14 @@ create table turns (
   run_id uuid not null, request_hash bytea not null, message text not null, reply_to text,
   files jsonb not null default '[]', model text, effort text, runtime text, output_schema text,
   author_kind text not null, author_id uuid not null,
-  steering text check (steering in ('waiting', 'taken', 'missed')),
+  steering text check (steering in ('waiting', 'taken', 'missed')), bring jsonb,
   created_at timestamptz not null,
   primary key (organization_id, session_id, id), unique (organization_id, session_id, sequence),
   foreign key (organization_id, session_id, run_id) references runs
 );
 comment on column turns.output_schema is 'The schema that its result is to satisfy, as text: see `runs.output`.';
 comment on column turns.steering is 'Of a Turn that was to join a Run at work; null for every other Turn.';
+comment on column turns.bring is 'Commits that come into the workspace before its agent begins, for a Turn of the service''s own.';
 create index turns_steering on turns (organization_id, session_id, run_id) where steering = 'waiting';
 
 create table executions (
