@@ -3,7 +3,7 @@ import { BackgroundUpdated } from './background.ts'
 import * as data from './event-data.ts'
 import { PlanUpdated } from './plan.ts'
 import { RevisionCreated } from './review.ts'
-import { DateTime, OpenObject, open, openString, Uuid } from './scalar.ts'
+import { Count, DateTime, nullable, OpenObject, open, openString, Sha256, Uuid } from './scalar.ts'
 import { VerificationChanged } from './verification.ts'
 
 /** The families that webhooks subscribe to; Events without a family are never pushed. */
@@ -100,6 +100,30 @@ export const EventPage = Type.Object(
   { title: 'EventPage', description: 'A page of the log, in order.', ...open },
 )
 
+/** What a log comes to at one of its Events. */
+export const LogDigest = Type.Object(
+  {
+    sequence: Type.Integer({ minimum: 0, description: 'The Event up to which the log is digested; 0 if there are none.' }),
+    digest: {
+      ...nullable(Sha256),
+      description:
+        "SHA-256 over the 32 bytes of the digest before it and the Event's text, in UTF-8, exactly as a page or a stream carries it. Null for an Event that is older than the chain, and if the Event is missing.",
+    },
+    beginsAt: {
+      ...nullable(Type.Integer({ minimum: 1 })),
+      description:
+        'Sequence of the first Event of the chain: 1, unless the log is older than chains. The digest before it is SHA-256 of the text `berth log <session id> from <this number>`. Null while there is none.',
+    },
+    lastSequence: Count,
+  },
+  {
+    title: 'LogDigest',
+    description:
+      'What the log comes to at one of its Events: whoever keeps it finds out later whether an Event up to it was changed, removed, added or moved.',
+    ...open,
+  },
+)
+
 /** An Event as a reader receives it. */
 export type Event = Static<typeof Event>
 
@@ -110,3 +134,4 @@ export type EventOf<T extends EventType> = Omit<Event, 'type' | 'data'> & {
 }
 
 export type EventPage = Static<typeof EventPage>
+export type LogDigest = Static<typeof LogDigest>

@@ -57,6 +57,7 @@ export {
   type EventVisibility,
   eventCatalog,
   eventTypes,
+  LogDigest,
 } from './event.ts'
 export { applyErrorCodes } from './event-data.ts'
 export { CreateChatCompletion } from './gateway/chat-request.ts'

@@ -27,6 +27,7 @@ export const operationTable: Readonly<Record<keyof Operations, OperationRow>> = 
   listInteractions: {"method":"GET","path":"/v1/sessions/{sessionId}/interactions","answer":"json"},
   decideInteraction: {"method":"PUT","path":"/v1/sessions/{sessionId}/interactions/{interactionId}/decision","answer":"json","callerKey":"idempotencyKey"},
   listEvents: {"method":"GET","path":"/v1/sessions/{sessionId}/events","answer":"json","page":{"items":"events","by":"after"}},
+  digestEvents: {"method":"GET","path":"/v1/sessions/{sessionId}/events/digest","answer":"json"},
   streamEvents: {"method":"GET","path":"/v1/sessions/{sessionId}/events/stream","answer":"response","accept":"text/event-stream"},
   streamPreviews: {"method":"GET","path":"/v1/sessions/{sessionId}/previews","answer":"response","accept":"text/event-stream"},
   streamSessions: {"method":"GET","path":"/v1/sessions/stream","answer":"response","accept":"text/event-stream"},

@@ -1427,6 +1427,17 @@ export interface LocalPullEnvelope {
   pull: LocalPull
 }
 
+/** What the log comes to at one of its Events: whoever keeps it finds out later whether an Event up to it was changed, removed, added or moved. */
+export interface LogDigest {
+  /** The Event up to which the log is digested; 0 if there are none. */
+  sequence: number
+  /** SHA-256 over the 32 bytes of the digest before it and the Event's text, in UTF-8, exactly as a page or a stream carries it. Null for an Event that is older than the chain, and if the Event is missing. */
+  digest: string | null
+  /** Sequence of the first Event of the chain: 1, unless the log is older than chains. The digest before it is SHA-256 of the text `berth log <session id> from <this number>`. Null while there is none. */
+  beginsAt: number | null
+  lastSequence: number
+}
+
 export interface MarkFileViewed {
   /** Path of the file, as the review has it; of a signal, `/signals/{kind}/{path}`. */
   path: string
@@ -3695,6 +3706,14 @@ export interface Operations {
     } }
     answer: EventPage
     item: EventPage['events'][number]
+  }
+  /** Digest the Event log. Returns what the log comes to at one of its Events, to be compared with what its pages give, or with a digest that was kept elsewhere. */
+  digestEvents: {
+    input: { sessionId: string; query?: {
+      /** Sequence of an Event of the log. Default: the newest. */
+      at?: number
+    } }
+    answer: LogDigest
   }
   /** Follow the Event log. Streams the Events of a Session as server-sent events. `id` is the sequence and `data` the Event; there is no `event` field. To resume, reconnect with `Last-Event-ID`. */
   streamEvents: {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { EventPage } from '../event.ts'
+import { EventPage, LogDigest } from '../event.ts'
 import { defaultPageSize } from '../limits.ts'
 import { operation } from '../operation.ts'
 import { closed } from '../scalar.ts'
@@ -18,6 +18,27 @@ export const eventOperations = {
     params: SessionPath,
     query: Type.Object({ after: AfterSequence, limit: pageLimit(defaultPageSize.events) }, closed),
     responses: { 200: { description: 'Events in order.', schema: EventPage } },
+    errors: ['cloud_session_not_found'],
+  }),
+  digestEvents: operation({
+    method: 'GET',
+    path: '/v1/sessions/{sessionId}/events/digest',
+    summary: 'Digest the Event log',
+    description:
+      'Returns what the log comes to at one of its Events, to be compared with what its pages give, or with a digest that was kept elsewhere.',
+    tag: 'Events',
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    params: SessionPath,
+    query: Type.Object(
+      {
+        at: Type.Optional(
+          Type.Integer({ minimum: 1, description: 'Sequence of an Event of the log. Default: the newest.' }),
+        ),
+      },
+      closed,
+    ),
+    responses: { 200: { description: 'The digest.', schema: LogDigest } },
     errors: ['cloud_session_not_found'],
   }),
   streamEvents: operation({

@@ -10,7 +10,8 @@ import { knownRedactor, loadRedactor, type VersionedRedactor } from './session-r
  * Appends events in order, in the caller's transaction, and touches the Session.
  *
  * The Session's row hands out the sequence under its lock, which the transaction holds until it commits. A reader that
- * sees sequence n has therefore seen every earlier Event, and a rollback leaves no gap.
+ * sees sequence n has therefore seen every earlier Event, and a rollback leaves no gap. The digest of the log is made under
+ * the same lock: `chain.ts` says of what.
  *
  * The append masks the Session's secrets before it locks the row, with the secrets that this process knows. If the row
  * has another version by then, the statement writes nothing; the append loads the current secrets and tries again.
@@ -121,6 +122,26 @@ const familyOf = (type: string): EventFamily | null =>
   Object.hasOwn(eventCatalog, type) ? eventCatalog[type as keyof typeof eventCatalog].family : null
 
 /**
+ * Assignments that go on with the chain of the log, from the old row as the lock shows it: a look at the Event before would
+ * not see what another process has committed while this statement waited. They leave the chain if the secrets have changed.
+ */
+const chained = (digest: (prior: string) => string) => `
+      chain_begins = coalesce(chain_begins, last_event_sequence + 1),
+      log_digest = case when secrets_version = $8
+        then ${digest('coalesce(log_digest, chain_seed(id, last_event_sequence + 1))')}
+        else log_digest end,`
+
+const chainedOne = chained(
+  prior => `sha256(${prior} || convert_to($6 || (last_event_sequence + 1)::text || $7, 'UTF8'))`,
+)
+
+const chainedMany = chained(
+  prior => `chain_events(${prior}, array(
+          select head || (last_event_sequence + n)::text || tail
+          from unnest($6::text[], $7::text[]) with ordinality as part (head, tail, n) order by n))`,
+)
+
+/**
  * Writes one Event at half the cost of the general statement: PostgreSQL keeps this plan, but plans a statement over
  * arrays each time.
  *
@@ -134,13 +155,13 @@ const appendingOne = (queue: string) => `
   with head as (
     update sessions
     set last_event_sequence = last_event_sequence + (secrets_version = $8)::integer,
-      updated_at = greatest(updated_at, $3),
+      updated_at = greatest(updated_at, $3),${chainedOne}
       ${movedIn}
     where organization_id = $1 and id = $2
-    returning last_event_sequence as last, secrets_version, owner_kind, owner_id
+    returning last_event_sequence as last, secrets_version, owner_kind, owner_id, log_digest
   )${queue}
-  insert into events (organization_id, session_id, sequence, type, run_id, envelope)
-  select $1, $2, last, $4, $5, $6 || last::text || $7 from head where secrets_version = $8
+  insert into events (organization_id, session_id, sequence, type, run_id, envelope, digest)
+  select $1, $2, last, $4, $5, $6 || last::text || $7, log_digest from head where secrets_version = $8
   returning sequence as last`
 
 const appendOne = appendingOne('')
@@ -150,14 +171,15 @@ const appendingMany = (queue: string) => `
   with head as (
     update sessions
     set last_event_sequence = last_event_sequence + (secrets_version = $8)::integer * cardinality($4::text[]),
-      updated_at = greatest(updated_at, $3),
+      updated_at = greatest(updated_at, $3),${chainedMany}
       ${movedIn}
     where organization_id = $1 and id = $2
-    returning last_event_sequence as last, secrets_version, owner_kind, owner_id
+    returning last_event_sequence as last, secrets_version, owner_kind, owner_id, log_digest
   ), written as (
-    insert into events (organization_id, session_id, sequence, type, run_id, envelope)
+    insert into events (organization_id, session_id, sequence, type, run_id, envelope, digest)
     select $1, $2, last - cardinality($4::text[]) + n, type, run_id,
-      envelope_head || (last - cardinality($4::text[]) + n)::text || envelope_tail
+      envelope_head || (last - cardinality($4::text[]) + n)::text || envelope_tail,
+      case when n = cardinality($4::text[]) then log_digest end
     from head,
       unnest($4::text[], $5::uuid[], $6::text[], $7::text[]) with ordinality
         as draft (type, run_id, envelope_head, envelope_tail, n)

@@ -4,6 +4,7 @@ import type { Handlers } from '../../http/routing/handler.ts'
 import { followPreviews } from '../previews/follow-previews.ts'
 import { readSession } from '../session/read-session.ts'
 import { followSessions } from './change-feed.ts'
+import { digestEvents } from './digest-events.ts'
 import type { EventStreams } from './event-streams.ts'
 import { PageCache } from './page-cache.ts'
 import { pageEvents } from './page-events.ts'
@@ -21,12 +22,16 @@ export interface Streaming {
 export function eventHandlers(
   context: Context,
   { streams, budget, life }: Streaming,
-): Pick<Handlers, 'listEvents' | 'streamEvents' | 'streamSessions' | 'streamPreviews'> {
+): Pick<Handlers, 'listEvents' | 'digestEvents' | 'streamEvents' | 'streamSessions' | 'streamPreviews'> {
   const pages = new PageCache()
   return {
     listEvents: async ({ principal, params, query }) => {
       const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
       return { status: 200, json: await pageEvents(context, pages, principal, key, query) }
+    },
+    digestEvents: async ({ principal, params, query }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      return { status: 200, body: await digestEvents(context, principal, key, query.at) }
     },
     streamEvents: async request => {
       const { principal, params, query, headerParams } = request

@@ -456,6 +456,7 @@ create table sessions (
   is_trial boolean not null default false,
   turn_count integer not null default 0, fresh_from_turn integer not null default 0, sealed_turns integer,
   last_event_sequence bigint not null default 0, secrets_version bigint not null default 0,
+  log_digest bytea, chain_begins bigint,
   moved_in bigint not null default (pg_current_xact_id()::text::bigint >> 12),
   created_at timestamptz not null, updated_at timestamptz not null,
   listed_at timestamp not null generated always as (date_trunc('second', updated_at at time zone 'UTC')) stored,
@@ -479,6 +480,8 @@ comment on column sessions.sealed_turns is '`turn_count` at the time when the Ru
 comment on column sessions.secrets_version is 'Names the rows of `session_secrets`: an append proves by it that it has masked '
   'all of them. 0 is a Session whose sandboxes know none, which costs its appends no statement. Random and no count, so that '
   'no version which was rolled back comes again with other secrets.';
+comment on column sessions.log_digest is 'Of the whole log since `chain_begins`: see `chain_events`. Null before the first Event, and '
+  'of a log that nothing was appended to since logs are chained.';
 comment on column sessions.moved_in is 'In which transaction it changed last, for the feed of changes: dates cannot order '
   'whatever is dated before it is committed. Kept in steps of 4096: while it stands still, an append leaves the row on its '
   'page and writes to no index.';
@@ -544,10 +547,23 @@ create index environment_trials_live on environment_trials (organization_id) whe
 create table events (
   organization_id uuid not null, session_id uuid not null,
   sequence bigint not null check (sequence >= 1),
-  run_id uuid, type text not null, envelope text not null, primary key (organization_id, session_id, sequence)
+  run_id uuid, type text not null, envelope text not null, digest bytea,
+  primary key (organization_id, session_id, sequence)
 );
 comment on table events is 'No foreign key: the append updates the Session''s row in the same statement; a check costs a lookup.';
 comment on column events.envelope is 'Serialised once, at append, and only ever copied.';
+comment on column events.digest is 'Of the log up to this Event. An append writes one, on the last of its Events.';
+create function chain_events(prior bytea, envelopes text[]) returns bytea language plpgsql immutable as $$
+declare envelope text;
+begin
+  foreach envelope in array envelopes loop prior := sha256(prior || convert_to(envelope, 'UTF8')); end loop;
+  return prior;
+end $$;
+comment on function chain_events is 'The digest of a log after these Events: each is hashed behind the digest before it.';
+create function chain_seed(of_session uuid, first bigint) returns bytea language sql immutable as $$
+  select sha256(convert_to('berth log ' || of_session || ' from ' || first, 'UTF8'))
+$$;
+comment on function chain_seed is 'What stands before the first Event of a chain, so that it is that of one log from one place.';
 create function refuse_change() returns trigger language plpgsql as $$
 begin
   if tg_op = 'DELETE' and (
@@ -570,7 +586,7 @@ create table event_pages (
   first_sequence bigint not null check (first_sequence >= 1),
   last_sequence bigint not null check (last_sequence >= first_sequence),
   sha256 text not null, size_bytes bigint not null, text_sha256 text not null, sealed_at timestamptz not null,
-  primary key (organization_id, session_id, last_sequence)
+  digest bytea, primary key (organization_id, session_id, last_sequence)
 );
 comment on table event_pages is 'Stretches of logs of archived Sessions that lie in the blob store instead of in rows of '
   '`events`. They begin with the first Event and leave no gap. The newest Event of a log stays a row, so an empty answer of '
@@ -578,6 +594,7 @@ comment on table event_pages is 'Stretches of logs of archived Sessions that lie
   'it are here.';
 comment on column event_pages.sha256 is 'The blob: the envelopes, one a line, compressed.';
 comment on column event_pages.text_sha256 is 'The same without compression.';
+comment on column event_pages.digest is 'Of the log up to its last Event, which no row says any more. Null before the chain begins.';
 create function refuse_page_change() returns trigger language plpgsql as $$
 begin
   if tg_op = 'DELETE' and current_setting('berth.purging', true) = old.session_id::text then return old; end if;
@@ -586,6 +603,32 @@ end $$;
 create trigger event_pages_are_immutable before update or delete on event_pages
   for each row execute function refuse_page_change();
 create trigger event_pages_are_kept before truncate on event_pages for each statement execute function refuse_page_change();
+
+create function log_digest_at(of_organization uuid, of_session uuid, upto bigint) returns bytea language sql stable as $$
+  with known as (
+    (select e.sequence, e.digest from events e
+      where e.organization_id = of_organization and e.session_id = of_session and e.sequence <= upto and e.digest is not null
+      order by e.sequence desc limit 1)
+    union all
+    (select p.last_sequence, p.digest from event_pages p
+      where p.organization_id = of_organization and p.session_id = of_session and p.last_sequence <= upto
+        and p.digest is not null
+      order by p.last_sequence desc limit 1)
+    union all
+    select s.chain_begins - 1, chain_seed(s.id, s.chain_begins) from sessions s
+      where s.organization_id = of_organization and s.id = of_session and s.chain_begins - 1 <= upto
+  ), newest as (select * from known order by sequence desc limit 1), later as (
+    select array_agg(e.envelope order by e.sequence) as envelopes from newest n, events e
+      where e.organization_id = of_organization and e.session_id = of_session
+        and e.sequence > n.sequence and e.sequence <= upto
+  )
+  select case
+    when upto = n.sequence then n.digest
+    when upto = n.sequence + cardinality(l.envelopes) then chain_events(n.digest, l.envelopes)
+  end from newest n, later l
+$$;
+comment on function log_digest_at is 'The digest of a log up to an Event, from the nearest one before it that is stored. '
+  'Null before the chain begins, within a sealed page, and where an Event is missing.';
 
 create function seal_events(
   of_organization uuid, of_session uuid, through bigint, blob text, blob_bytes bigint, text_digest text
@@ -619,8 +662,9 @@ begin
       and d.organization_id = of_organization and d.session_id = of_session and d.sequence between first and through
       and e.organization_id = of_organization and e.session_id = of_session and e.sequence = d.sequence;
   insert into event_pages
-    (organization_id, session_id, first_sequence, last_sequence, sha256, size_bytes, text_sha256, sealed_at)
-    values (of_organization, of_session, first, through, blob, blob_bytes, text_digest, now());
+    (organization_id, session_id, first_sequence, last_sequence, sha256, size_bytes, text_sha256, sealed_at, digest)
+    values (of_organization, of_session, first, through, blob, blob_bytes, text_digest, now(),
+      log_digest_at(of_organization, of_session, through));
   delete from events e
     where e.organization_id = of_organization and e.session_id = of_session and e.sequence between first and through;
   return found_events;
