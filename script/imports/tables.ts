@@ -65,7 +65,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
       'core/sessions/purge core/sessions/session core/sessions/log core/sessions/runs core/sessions/turns core/repositories core/checkpoints',
     ),
     reads: folders(
-      'server/console core/sessions/streams core/sessions/trials core/sessions/leases core/sessions/merges core/sessions/publications core/delivery worker/workspace core/releases triggers core/webhooks',
+      'server/console core/sessions/streams core/sessions/trials core/sessions/leases core/sessions/follow-ups core/sessions/merges core/sessions/publications core/sessions/following core/delivery worker/workspace core/releases triggers core/webhooks',
     ),
     note: 'each other folder moves columns of its own',
   },
@@ -102,7 +102,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   runs: {
     writes: ['core/sessions/runs', 'worker/claim'],
     reads: folders(
-      'core/sessions/previews server/console core/sessions/session core/sessions/leases core/checkpoints core/accounting core/identity platform/metrics triggers',
+      'core/sessions/previews server/console core/sessions/session core/sessions/leases core/sessions/following core/checkpoints core/accounting core/identity platform/metrics triggers',
     ),
     note: '`worker/claim/` claims',
   },
@@ -150,11 +150,17 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   verifications: { writes: ['core/sessions/verifications'], reads: ['core/sessions/reviews'] },
   publications: {
     writes: ['core/sessions/publications'],
-    reads: ['core/sessions/purge', 'core/sessions/reviews', 'core/sessions/session', 'server/console', 'triggers'],
+    reads: folders(
+      'core/sessions/purge core/sessions/reviews core/sessions/session core/sessions/following server/console triggers',
+    ),
   },
   merges: {
     writes: ['core/sessions/merges'],
-    reads: ['core/sessions/purge', 'core/sessions/session', 'server/console'],
+    reads: ['core/sessions/purge', 'core/sessions/session', 'core/sessions/following', 'server/console'],
+  },
+  follow_ups: {
+    writes: ['core/sessions/follow-ups'],
+    reads: ['core/sessions/purge', 'core/sessions/following', 'server/console'],
   },
 
   // Webhooks.
@@ -180,7 +186,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   },
   host_people_begun: { writes: ['server/console'] },
   host_connections: { writes: ['core/repositories'], reads: ['server/console', 'triggers'] },
-  repository_grants: { writes: ['core/repositories'], reads: ['triggers'] },
+  repository_grants: { writes: ['core/repositories'], reads: ['core/sessions/following', 'triggers'] },
   local_repositories: { writes: ['core/git-hosts'] },
   local_branch_rules: { writes: ['core/git-hosts'] },
   local_checks: { writes: ['core/git-hosts'] },

@@ -86,6 +86,10 @@ export const errors = {
     cause: 'The organization runs on hosts of its own alone, and none of them has ever connected.',
   },
   unknown_endpoint: { status: 404, cause: 'The API has no such path, or the service was built without it.' },
+  cloud_follow_up_not_found: {
+    status: 404,
+    cause: 'Nothing follows the pull request of the Publication; `putFollowUp` begins it.',
+  },
   cloud_session_not_found: {
     status: 404,
     cause: 'The Session, or the resource within it, does not exist or is not visible to the caller.',
@@ -195,6 +199,10 @@ export const errors = {
   },
   cloud_publication_in_progress: { status: 409, cause: 'A Publication of the Session has not finished.' },
   cloud_publication_not_mergeable: { status: 409, cause: 'The Publication has no pull request, or has not succeeded.' },
+  cloud_follow_up_ended: {
+    status: 409,
+    cause: 'The pull request is merged or closed, so there is nothing to follow any more.',
+  },
   cloud_publication_merge_conflict: { status: 409, cause: 'A Merge with this id was created with a different body.' },
   runtime_release_conflict: { status: 409, cause: 'The release stands with another engine; a release cannot change.' },
   environment_conflict: {

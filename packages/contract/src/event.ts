@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { BackgroundUpdated } from './background.ts'
 import * as data from './event-data.ts'
+import { FollowUpAttempted, FollowUpEnded, FollowUpStarted } from './follow-up.ts'
 import { PlanUpdated } from './plan.ts'
 import { RevisionCreated } from './review.ts'
 import { Count, DateTime, nullable, OpenObject, open, openString, Sha256, Uuid } from './scalar.ts'
@@ -42,6 +43,9 @@ export const eventCatalog = {
   'svc.publication.failed': kind('publication', data.PublicationChanged),
   'svc.publication.merge_succeeded': kind('publication', data.PublicationChanged),
   'svc.publication.merge_failed': kind('publication', data.PublicationChanged),
+  'svc.followup.started': kind('publication', FollowUpStarted),
+  'svc.followup.attempted': kind('publication', FollowUpAttempted),
+  'svc.followup.ended': kind('publication', FollowUpEnded),
   'svc.verification.started': kind('publication', VerificationChanged),
   'svc.verification.completed': kind('publication', VerificationChanged),
   'svc.revision.created': kind('revision', RevisionCreated),

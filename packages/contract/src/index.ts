@@ -60,6 +60,24 @@ export {
   LogDigest,
 } from './event.ts'
 export { applyErrorCodes } from './event-data.ts'
+export {
+  type FollowableCause,
+  FollowUp,
+  type FollowUpCause,
+  type FollowUpMerge,
+  type FollowUpReason,
+  FollowUpRequest,
+  type FollowUpState,
+  followableCauses,
+  followUpCauses,
+  followUpReasons,
+  followUpStates,
+  type PullRequest,
+  PullRequestPage,
+  type PullRequestState,
+  type PullRequestTurn,
+  pullRequestStates,
+} from './follow-up.ts'
 export { CreateChatCompletion } from './gateway/chat-request.ts'
 export { type Dialect, dialectOfSender, gatewayDialect, keyHeaders } from './gateway/dialect.ts'
 export { gatewayErrorBody } from './gateway/gateway-error.ts'
@@ -101,6 +119,7 @@ export {
   backgroundLimits,
   defaultPageSize,
   environmentLimits,
+  followUpLimits,
   interactionLimits,
   limits,
   originLimits,

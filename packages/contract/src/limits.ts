@@ -133,6 +133,16 @@ export const environmentLimits = {
   archivesBytes: 1_073_741_824,
 } as const
 
+/** Limits of follow-ups. */
+export const followUpLimits = {
+  attempts: 20,
+  days: 30,
+  /** Turns that its resource lists. */
+  history: 20,
+  /** End of what the failed checks of one event printed, in UTF-8 bytes. */
+  logBytes: 65_536,
+} as const
+
 /** Page sizes if the caller sets no `limit`. */
 export const defaultPageSize = {
   sessions: 50,
@@ -141,6 +151,7 @@ export const defaultPageSize = {
   artifacts: 100,
   publications: 50,
   merges: 50,
+  pullRequests: 50,
   repositories: 50,
   environments: 50,
   environmentRevisions: 20,

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { CommitOid, Prose, TitleLine } from './commit.ts'
+import { FollowUpRequest } from './follow-up.ts'
 import { sourceLimits } from './limits.ts'
 import { closed, DateTime, nullable, open, openString, Sha256, Uuid } from './scalar.ts'
 
@@ -122,6 +123,7 @@ export const CreatePublication = Type.Object(
       default: false,
       description: 'Refuse unless the newest verification of the revision has passed.',
     }),
+    followUp: Type.Optional(FollowUpRequest),
   },
   { title: 'CreatePublication', description: 'Publishes a reviewed revision.', ...closed },
 )

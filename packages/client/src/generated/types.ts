@@ -478,6 +478,7 @@ export interface CreatePublication {
   draft?: boolean
   /** Refuse unless the newest verification of the revision has passed. */
   verified?: boolean
+  followUp?: FollowUpRequest
 }
 
 /** OpenAI's request body. Fields that OpenAI does not document are refused. */
@@ -1052,6 +1053,96 @@ export interface FenceEnvelope {
 export interface FinishGitConnection {
   state: string
   code: string
+}
+
+/** What the service does for a pull request until it is merged. */
+export interface FollowUp {
+  sessionId: string
+  /** The Publication with which it began. */
+  publicationId: string
+  pullRequest: {
+    number: number
+    url: string
+  }
+  /** `working`: a Run is at it. `needs_person` rests until somebody resumes it. `merged`, `closed` and `stopped` are final. */
+  state: 'watching' | 'working' | 'needs_person' | 'merged' | 'closed' | 'stopped'
+  /** Why it needs a person, or was stopped. */
+  reason?: string
+  attempts: number
+  maxAttempts: number
+  /** Cost of its Runs that have ended, as far as it is known. */
+  spentUsd: number
+  budgetUsd: number | null
+  until: string
+  merge: string
+  on: string[]
+  headSha: string | null
+  /** Its Turns, at most 20, newest first. */
+  history: Array<{
+    turnId: string
+    cause: string
+    at: string
+    /** The Publication that delivered its work. */
+    publicationId?: string
+  }>
+  startedAt: string
+  updatedAt: string
+  endedAt?: string
+}
+
+/** An event of the pull request has made a Turn. */
+export interface FollowUpAttemptedData {
+  /** The Publication with which it began. */
+  publicationId: string
+  pullRequest: {
+    number: number
+    url: string
+  }
+  attempt: number
+  cause: string
+  turnId: string
+}
+
+/** A follow-up has ended, or needs a person. */
+export interface FollowUpEndedData {
+  /** The Publication with which it began. */
+  publicationId: string
+  pullRequest: {
+    number: number
+    url: string
+  }
+  state: string
+  reason?: string
+}
+
+export interface FollowUpEnvelope {
+  followUp: FollowUp
+}
+
+/** The bounds of a follow-up. */
+export interface FollowUpRequest {
+  /** How many Turns the events of the pull request may make. */
+  maxAttempts?: number
+  /** US dollars for models that the Runs of those Turns may cost. No Turn begins once they are spent. */
+  budgetUsd?: number
+  /** How long it goes on. */
+  days?: number
+  /** `when_ready` merges exactly the published head once the host takes it. It needs `svc.cloud.merges:create` as well. */
+  merge?: 'never' | 'when_ready'
+  /** What makes the agent work on. */
+  on?: Array<'checks' | 'reviews' | 'conflicts' | 'base'>
+}
+
+/** The service follows a pull request from now on. */
+export interface FollowUpStartedData {
+  /** The Publication with which it began. */
+  publicationId: string
+  pullRequest: {
+    number: number
+    url: string
+  }
+  maxAttempts: number
+  until: string
 }
 
 /** Makes a new Session from where a Run ended. */
@@ -1897,6 +1988,34 @@ export interface PullChecks {
   known: boolean
   /** Checks of an open pull request. */
   checks: PullCheck[]
+}
+
+/** A pull request that a Session has published. */
+export interface PullRequest {
+  sessionId: string
+  sessionTitle: string
+  /** The newest Publication of the pull request. */
+  publicationId: string
+  /** `owner/name` of the repository; empty if the service no longer knows it. */
+  repository: string
+  number: number
+  url: string
+  title: string
+  /** As the service last saw it. `unknown`: nothing follows it, so the service does not ask. */
+  state: string
+  /** Whose turn it is. `host`: checks or its queue are under way. `nobody`: it is merged or closed. */
+  turn: string
+  followUp: null | FollowUp
+  /** Cost of the Session's Runs that have ended. */
+  costUsd: number
+  updatedAt: string
+}
+
+/** A page of pull requests, the last changed first. */
+export interface PullRequestPage {
+  pullRequests: PullRequest[]
+  nextCursor: string | null
+  hasMore: boolean
 }
 
 export interface PushSubscription {
@@ -3274,6 +3393,9 @@ export interface EventDataByType {
   'svc.publication.failed': PublicationData
   'svc.publication.merge_succeeded': PublicationData
   'svc.publication.merge_failed': PublicationData
+  'svc.followup.started': FollowUpStartedData
+  'svc.followup.attempted': FollowUpAttemptedData
+  'svc.followup.ended': FollowUpEndedData
   'svc.verification.started': VerificationData
   'svc.verification.completed': VerificationData
   'svc.revision.created': RevisionCreatedData
@@ -3368,6 +3490,8 @@ export interface ErrorCodes {
   cloud_compute_not_configured: Record<never, never>
   /** The API has no such path, or the service was built without it. */
   unknown_endpoint: Record<never, never>
+  /** Nothing follows the pull request of the Publication; `putFollowUp` begins it. */
+  cloud_follow_up_not_found: Record<never, never>
   /** The Session, or the resource within it, does not exist or is not visible to the caller. */
   cloud_session_not_found: Record<never, never>
   /** The workspace has nothing at this path. */
@@ -3470,6 +3594,8 @@ export interface ErrorCodes {
   cloud_publication_in_progress: Record<never, never>
   /** The Publication has no pull request, or has not succeeded. */
   cloud_publication_not_mergeable: Record<never, never>
+  /** The pull request is merged or closed, so there is nothing to follow any more. */
+  cloud_follow_up_ended: Record<never, never>
   /** A Merge with this id was created with a different body. */
   cloud_publication_merge_conflict: Record<never, never>
   /** The release stands with another engine; a release cannot change. */
@@ -3834,6 +3960,35 @@ export interface Operations {
   getMerge: {
     input: { sessionId: string; publicationId: string; mergeId: string }
     answer: MergeEnvelope
+  }
+  /** Read a follow-up. Returns what the service does for the pull request of a Publication. Each Publication of it finds it. */
+  getFollowUp: {
+    input: { sessionId: string; publicationId: string }
+    answer: FollowUpEnvelope
+  }
+  /** Follow a pull request. Carries a pull request on until it is merged: failed checks, reviews, conflicts and a moved base make Turns of the Session, and their work is pushed to the pull request. Replaces the bounds if there is a follow-up already, and resumes one that needs a person or was stopped: its attempts begin at none again. */
+  putFollowUp: {
+    input: { sessionId: string; publicationId: string; body: Omit<FollowUpRequest, 'maxAttempts' | 'days' | 'merge' | 'on'> & Partial<Pick<FollowUpRequest, 'maxAttempts' | 'days' | 'merge' | 'on'>> }
+    answer: FollowUpEnvelope
+  }
+  /** Stop a follow-up. Stops following a pull request. A Run that is at it goes on, but nothing of it is pushed. One that has ended stays as it is. */
+  stopFollowUp: {
+    input: { sessionId: string; publicationId: string }
+    answer: FollowUpEnvelope
+  }
+  /** List pull requests. Lists the pull requests that Sessions have published, the last changed first. */
+  listPullRequests: {
+    input: { query?: {
+      /** Largest number of items in the page. */
+      limit?: number
+      /** `nextCursor` of the previous page. */
+      cursor?: string
+      state?: 'open' | 'draft' | 'merged' | 'closed' | 'unknown'
+      /** Only those of Sessions that the person of the credential started. */
+      mine?: 'true'
+    } }
+    answer: PullRequestPage
+    item: PullRequestPage['pullRequests'][number]
   }
   /** List models. Lists the models that the caller may use: those of the configured providers, and aliases. With `anthropic-version`, the list has Anthropic's format (`data`, `has_more`, `first_id`, `last_id`; of each model `type`, `id`, `display_name`, `created_at`, `max_input_tokens`, `max_tokens`, `capabilities`) and holds the models that can be used in it. With `x-goog-api-key`, it is the list of `/v1beta/models`. The header `x-svc-silent-providers` names the providers that did not answer with their lists; of those it has what they told last. */
   listModels: {

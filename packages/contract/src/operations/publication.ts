@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { FollowUpEnvelope, FollowUpRequest, PullRequestPage, pullRequestStates } from '../follow-up.ts'
 import { defaultPageSize } from '../limits.ts'
 import { CreateMerge, MergeEnvelope, MergePage } from '../merge.ts'
 import { operation } from '../operation.ts'
@@ -195,5 +196,77 @@ export const publicationOperations = {
     params: MergePath,
     responses: { 200: { description: 'The Merge.', schema: MergeEnvelope } },
     errors: ['cloud_session_not_found'],
+  }),
+  getFollowUp: operation({
+    method: 'GET',
+    path: '/v1/sessions/{sessionId}/publications/{publicationId}/follow-up',
+    summary: 'Read a follow-up',
+    description:
+      'Returns what the service does for the pull request of a Publication. Each Publication of it finds it.',
+    tag,
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    params: PublicationPath,
+    responses: { 200: { description: 'The follow-up.', schema: FollowUpEnvelope } },
+    errors: ['cloud_session_not_found', 'cloud_follow_up_not_found'],
+  }),
+  putFollowUp: operation({
+    method: 'PUT',
+    path: '/v1/sessions/{sessionId}/publications/{publicationId}/follow-up',
+    summary: 'Follow a pull request',
+    description:
+      'Carries a pull request on until it is merged: failed checks, reviews, conflicts and a moved base make Turns of the Session, and their work is pushed to the pull request. Replaces the bounds if there is a follow-up already, and resumes one that needs a person or was stopped: its attempts begin at none again.',
+    tag,
+    access: 'bearer',
+    capability: 'svc.cloud.publications:create',
+    params: PublicationPath,
+    body: FollowUpRequest,
+    responses: { 200: { description: 'The follow-up.', schema: FollowUpEnvelope } },
+    errors: [
+      'cloud_session_not_found',
+      'cloud_follow_up_ended',
+      'cloud_publication_not_mergeable',
+      'cloud_github_connection_required',
+      'cloud_repository_permission_denied',
+      'cloud_workspace_unavailable',
+    ],
+  }),
+  stopFollowUp: operation({
+    method: 'DELETE',
+    path: '/v1/sessions/{sessionId}/publications/{publicationId}/follow-up',
+    summary: 'Stop a follow-up',
+    description:
+      'Stops following a pull request. A Run that is at it goes on, but nothing of it is pushed. One that has ended stays as it is.',
+    tag,
+    access: 'bearer',
+    capability: 'svc.cloud.publications:create',
+    params: PublicationPath,
+    responses: { 200: { description: 'The follow-up.', schema: FollowUpEnvelope } },
+    errors: ['cloud_session_not_found', 'cloud_follow_up_not_found'],
+  }),
+  listPullRequests: operation({
+    method: 'GET',
+    path: '/v1/pull-requests',
+    summary: 'List pull requests',
+    description: 'Lists the pull requests that Sessions have published, the last changed first.',
+    tag,
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    query: Type.Object(
+      {
+        limit: pageLimit(defaultPageSize.pullRequests),
+        cursor: Cursor,
+        state: Type.Optional(Type.Enum(pullRequestStates, { type: 'string' })),
+        mine: Type.Optional(
+          Type.Enum(['true'], {
+            type: 'string',
+            description: 'Only those of Sessions that the person of the credential started.',
+          }),
+        ),
+      },
+      closed,
+    ),
+    responses: { 200: { description: 'A page of pull requests.', schema: PullRequestPage } },
+    errors: [],
   }),
 } as const

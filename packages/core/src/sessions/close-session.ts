@@ -1,5 +1,6 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { abandonFollowUps } from './follow-ups/abandon-follow-ups.ts'
 import { closeInteractions } from './interactions/close-interactions.ts'
 import { abandonUnfinished, endLease } from './leases/end-lease.ts'
 import { deleteWorkspaceRequest } from './leases/workspace-request-sql.ts'
@@ -32,6 +33,7 @@ export async function closeSession(
   await releaseFence(tx, key)
   await abandonPublications(tx, key, now)
   await abandonMerges(tx, key, now)
+  await abandonFollowUps(tx, key, { reason: 'session_ended', pullNumber: null }, now)
   for (const sandbox of await cancelVerifications(tx, key, now)) {
     await holdSession(tx, sandbox)
     await closeSession(tx, sandbox, null, now)

@@ -6,6 +6,7 @@ import type { Handlers } from '@berth/core/http/routing/handler.ts'
 import { releaseHandlers } from '@berth/core/releases/routes.ts'
 import { repositoryHandlers } from '@berth/core/repositories/routes.ts'
 import { artifactHandlers } from '@berth/core/sessions/artifacts/routes.ts'
+import { followUpHandlers } from '@berth/core/sessions/following/routes.ts'
 import { interactionHandlers } from '@berth/core/sessions/interactions/routes.ts'
 import { mergeHandlers } from '@berth/core/sessions/merges/routes.ts'
 import { publicationHandlers } from '@berth/core/sessions/publications/routes.ts'
@@ -80,6 +81,7 @@ export function apiHandlers(
     ...verificationHandlers(context),
     ...publicationHandlers(context),
     ...mergeHandlers(context),
+    ...followUpHandlers(context),
     ...repositoryHandlers(context),
     ...environmentHandlers(context, environments),
     ...trialHandlers(context, streaming, environments),

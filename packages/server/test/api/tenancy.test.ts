@@ -35,6 +35,7 @@ const bodies: { readonly [Id in GuardedOperationId]?: object } = {
   createPublication: { revision: '0'.repeat(64), title: 'taken over' },
   createVerification: { revision: '0'.repeat(64) },
   createMerge: { strategy: 'merge' },
+  putFollowUp: {},
   activateRuntimeReleaseProbe: { engine: { sha256: 'a'.repeat(64) } },
   decideInteraction: { requestId: 'taken', choice: 'allow_once', idempotencyKey: 'over' },
   putEnvironment: { document: { name: 'taken over' } },
@@ -202,11 +203,13 @@ describe('the resources of a session', () => {
   })
 })
 
-/** Inserts an Artifact, an open approval, a verification, a Publication and its Merge. */
+/** Inserts an Artifact, an open approval, a verification, a Publication with its Merge and its follow-up. */
 async function hang(organizationId: string, { sessionId, runId, artifactId, ...ids }: Hung): Promise<void> {
   const leaseId = randomUUID()
   const of = [organizationId, sessionId]
   const digest = '0'.repeat(64)
+  const pullRequest = { number: 1, url: 'https://example.com/1', draft: false, reused: false }
+  const published = JSON.stringify({ delivery: 'pull_request', branch: 'b', commitSha: '0'.repeat(40), pullRequest })
   const insert = (text: string, ...values: unknown[]) => test.db.database.query(text, [...of, ...values])
   await insert(
     `insert into leases (organization_id, session_id, id, driver, host, runtime, state, created_at, expires_at, bound_at,
@@ -238,9 +241,16 @@ async function hang(organizationId: string, { sessionId, runId, artifactId, ...i
   )
   await insert(
     `insert into publications (organization_id, session_id, id, request_hash, revision, title, body, delivery, branch,
-       draft, status, due_at, created_at, updated_at, ended_at, error_code)
-     values ($1, $2, $3, '', $4, 't', '', 'pull_request', 'b', false, 'failed', now(), now(), now(), now(), 'no_changes')`,
-    ...[ids.publicationId, digest],
+       draft, status, due_at, created_at, updated_at, ended_at, result)
+     values ($1, $2, $3, '', $4, 't', '', 'pull_request', 'b', false, 'succeeded', now(), now(), now(), now(), $5)`,
+    ...[ids.publicationId, digest, published],
+  )
+  await insert(
+    `insert into follow_ups (organization_id, session_id, publication_id, pull_number, pull_url, pull_title, pull_state,
+       state, max_attempts, until, merge, causes, started_by_kind, started_by_id, due_at, created_at, updated_at)
+     values ($1, $2, $3, 1, 'https://example.com/1', 't', 'open', 'watching', 5, now(), 'never', '{checks}', 'person', $3,
+       'infinity', now(), now())`,
+    ids.publicationId,
   )
   await insert(
     `insert into merges (organization_id, session_id, publication_id, id, request_hash, strategy, mode, pull_number,

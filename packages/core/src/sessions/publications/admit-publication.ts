@@ -7,6 +7,7 @@ import { readProfile } from '../../accounts/me.ts'
 import type { Context } from '../../context.ts'
 import { isBranchName } from '../../git/branch-name.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
+import { requireMayFollow } from '../follow-ups/require-may-follow.ts'
 import { findWholeReview } from '../reviews/review-sql.ts'
 import { lockVisibleSession } from '../session/read-session.ts'
 import { verifiedStanding } from '../verifications/is-verified.ts'
@@ -18,7 +19,7 @@ import { requireDeliverer } from './require-deliverer.ts'
 /**
  * Admits the delivery of a reviewed revision, with its checks in the order that all commands share. The Publication
  * reports its own outcome, for example that the workspace has changed since the review.
- * @throws ApiError 403 if the person may not deliver to the repository
+ * @throws ApiError 403 if the person may not deliver to the repository, or the caller may not merge and the follow-up is to
  * @throws ApiError 404
  * @throws ApiError 409 `cloud_publication_conflict`, `cloud_repository_required`, `cloud_verification_required` or
  *   `cloud_workspace_expired`
@@ -33,6 +34,8 @@ export async function admitPublication(
   body: CreatePublication,
 ): Promise<{ created: boolean; publication: Publication }> {
   refuseInvalid(body)
+  const { followUp } = body
+  if (followUp !== undefined) requireMayFollow(principal, followUp)
   if ((await findPublication(context.db, key, id)) === null) await requireDeliverer(context, principal, key)
   const author = principal.kind === 'person' ? await readProfile(context.db, principal) : null
   const now = context.clock.now()
@@ -68,6 +71,8 @@ export async function admitPublication(
         branch,
         draft: body.draft,
         author: author && { name: author.name, email: author.email },
+        follow_up:
+          followUp === undefined ? null : { request: followUp, by: { kind: principal.kind, id: principal.id } },
       },
       now,
     )
@@ -77,7 +82,10 @@ export async function admitPublication(
   return { created: admitted.created, publication: toPublication(admitted.row) }
 }
 
-function refuseInvalid({ body, branch }: CreatePublication): void {
+function refuseInvalid({ body, branch, delivery, followUp }: CreatePublication): void {
+  if (followUp !== undefined && delivery !== 'pull_request') {
+    throw invalidField(['followUp'], 'applies only to pull requests')
+  }
   if (Buffer.byteLength(body ?? '') > limits.proseBytes) throw refusal('invalid_input')
   if (branch !== undefined && branch !== null && !isBranchName(branch)) {
     throw invalidField(['branch'], 'is not a name that git takes for a branch')

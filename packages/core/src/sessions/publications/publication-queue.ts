@@ -1,4 +1,6 @@
 import type { PublicationError, PublicationResult } from '@berth/contract'
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import type { DeliveryContext } from '../../delivery/delivery-context.ts'
@@ -7,6 +9,8 @@ import type { DeliverySource } from '../../delivery/sources.ts'
 import type { WorkQueue } from '../../delivery/work-queue.ts'
 import { GitHostError } from '../../git-hosts/git-host.ts'
 import { keepArtifact, type NewArtifact } from '../artifacts/keep-artifact.ts'
+import { beginFollowUp } from '../follow-ups/begin-follow-up.ts'
+import { noteHead } from '../follow-ups/follow-up-sql.ts'
 import { appendEvents } from '../log/append.ts'
 import { holdSession } from '../session/session-sql.ts'
 import { attempt, ClaimTaken } from './attempt.ts'
@@ -114,11 +118,22 @@ async function finish(context: DeliveryContext, claim: PublicationClaim, outcome
     const now = context.clock.now()
     const row = await finishPublication(tx, claim.claim, outcome, now)
     if (row === null) throw new ClaimTaken()
+    await followPull(tx, claim, row, now)
     const kept = record === null ? [] : [(await keepArtifact(tx, claim, record, now)).draft]
     const drafts = kept.map(draft => ({ ...draft, data: { ...draft.data, publicationId: row.id } }))
     await appendEvents(tx, claim, [...drafts, publicationEvent(row)], now)
   })
   context.wakeups.publish(topics.session(claim.organizationId, claim.sessionId), topics.deliveries)
+}
+
+/** Begins the follow-up that was asked for, and tells the one that there is which commit its pull request has now. */
+async function followPull(tx: Queryable, key: SessionKey, row: PublicationRow, now: Date): Promise<void> {
+  const { pullRequest: pull, commitSha: headSha } = row.result ?? {}
+  if (pull === undefined || headSha === undefined) return
+  await noteHead(tx, key, { number: pull.number, headSha }, now)
+  if (row.follow_up === null) return
+  const begun = { publicationId: row.id, pull: { ...pull, title: row.title }, headSha, ...row.follow_up }
+  await beginFollowUp(tx, key, begun, now)
 }
 
 /** Stores the record of a pull request for the Session's Artifacts; null without a pull request. */

@@ -35,7 +35,7 @@ export async function listPublications(
 
 export type NewPublication = Pick<
   PublicationRow,
-  'id' | 'request_hash' | 'revision' | 'title' | 'body' | 'delivery' | 'branch' | 'draft' | 'author'
+  'id' | 'request_hash' | 'revision' | 'title' | 'body' | 'delivery' | 'branch' | 'draft' | 'author' | 'follow_up'
 >
 
 /**
@@ -51,8 +51,8 @@ export async function insertPublication(
   const { rows } = await tx.query<PublicationRow>({
     text: `
       insert into publications (organization_id, session_id, id, request_hash, revision, title, body, delivery, branch,
-        draft, status, due_at, created_at, updated_at, author)
-      select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'admitted', $11, admitted.at, admitted.at, $12
+        draft, status, due_at, created_at, updated_at, author, follow_up)
+      select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'admitted', $11, admitted.at, admitted.at, $12, $13
       from (
         select greatest($11, max(created_at) + interval '1 millisecond') as at
         from publications where organization_id = $1 and session_id = $2
@@ -71,6 +71,7 @@ export async function insertPublication(
       row.draft,
       now,
       row.author === null ? null : JSON.stringify(row.author),
+      row.follow_up === null ? null : JSON.stringify(row.follow_up),
     ],
   })
   const [inserted] = rows

@@ -1,4 +1,10 @@
-import type { Publication, PublicationError, PublicationResult, PublicationStatus } from '@berth/contract'
+import type {
+  FollowUpRequest,
+  Publication,
+  PublicationError,
+  PublicationResult,
+  PublicationStatus,
+} from '@berth/contract'
 import type { GitIdentity } from '../../git/git-identity.ts'
 
 /**
@@ -47,10 +53,18 @@ export interface PublicationRow {
   readonly result: PublicationResult | null
   readonly error_code: PublicationError | null
   readonly obstacle: Obstacle | null
+  /** The follow-up that was asked for with it; it begins once the pull request is there. */
+  readonly follow_up: AskedFollowUp | null
   readonly failures: number
   readonly created_at: Date
   readonly updated_at: Date
   readonly ended_at: Date | null
+}
+
+/** A follow-up that was asked for, and by whom. */
+export interface AskedFollowUp {
+  readonly request: FollowUpRequest
+  readonly by: { readonly kind: 'person' | 'app_installation'; readonly id: string }
 }
 
 /** The commit of a Publication, its parent, and the branch with the tip that it moves from. */

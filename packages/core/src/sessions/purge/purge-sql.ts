@@ -9,6 +9,7 @@ export const tablesOfSession = [
   'artifacts',
   'checkpoints',
   'merges',
+  'follow_ups',
   'publications',
   'verifications',
   'reviews',

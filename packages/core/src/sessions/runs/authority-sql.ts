@@ -58,3 +58,32 @@ export async function isUnauthorized(db: Queryable, key: SessionKey, runId: stri
   })
   return rows.length > 0
 }
+
+/**
+ * Returns true if somebody may still have a Session worked on without asking again: its organization and its owner stand,
+ * and the person is a member, or the installation is not revoked and may publish.
+ */
+export async function isStandingAuthor(
+  db: Queryable,
+  key: SessionKey,
+  by: { readonly kind: 'person' | 'app_installation'; readonly id: string },
+): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'is-standing-author',
+    text: `
+      select from sessions s join organizations g on g.id = s.organization_id
+      where s.organization_id = $1 and s.id = $2 and g.suspended_at is null and g.cloud_access
+        and (s.owner_kind <> 'app_installation' or exists (
+          select from installations o
+          where o.id = s.owner_id and o.revoked_at is null and o.capabilities @> '{svc.cloud.access}'))
+        and case $3 when 'person' then exists (
+          select from people p join memberships m on m.person_id = p.id
+          where p.id = $4 and p.disabled_at is null and m.organization_id = $1 and m.revoked_at is null)
+        else exists (
+          select from installations i
+          where i.id = $4 and i.organization_id = $1 and i.revoked_at is null
+            and i.capabilities @> '{svc.cloud.access,svc.cloud.publications:create}') end`,
+    values: [key.organizationId, key.sessionId, by.kind, by.id],
+  })
+  return rows.length > 0
+}

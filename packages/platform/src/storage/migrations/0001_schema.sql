@@ -1088,7 +1088,7 @@ create table publications (
   branch text not null, draft boolean not null,
   status text not null check (status in ('admitted', 'prepared', 'attempted', 'succeeded', 'failed')),
   author jsonb, commit_object text, commit_sha text, parent_oid text, moves_from text,
-  opening boolean not null default false, result jsonb, error_code text, obstacle jsonb,
+  opening boolean not null default false, result jsonb, error_code text, obstacle jsonb, follow_up jsonb,
   failures integer not null default 0, due_at timestamptz not null, claim uuid, claimed_until timestamptz,
   created_at timestamptz not null, updated_at timestamptz not null, ended_at timestamptz,
   primary key (organization_id, session_id, id), foreign key (organization_id, session_id, revision) references reviews,
@@ -1100,12 +1100,15 @@ comment on column publications.commit_object is 'The whole commit, until it ends
 comment on column publications.moves_from is 'Where the branch stood before; null for a branch that was not there.';
 comment on column publications.opening is 'No pull request of the branch was open before: one that is found later is ours.';
 comment on column publications.obstacle is 'The branch that was in the way of a failed one, and a name that is free.';
+comment on column publications.follow_up is 'Asked for with it, with who asked: it begins once the pull request is there.';
 create index publications_in_order on publications (organization_id, session_id, created_at desc, id desc);
 create index publications_open on publications (organization_id, session_id, created_at) where ended_at is null;
 create index publications_due on publications (due_at) where ended_at is null;
 create index publications_of_pull on publications (organization_id, (result -> 'pullRequest' ->> 'number'))
   where result is not null;
 comment on index publications_of_pull is 'People read a pull request because they see the Session that published it.';
+create index publications_with_pull on publications (organization_id, created_at desc, id desc)
+  where result -> 'pullRequest' is not null;
 create unique index publications_of_claim on publications (claim, session_id) where claim is not null;
 
 create table verifications (
@@ -1143,6 +1146,39 @@ create index merges_in_order on merges (organization_id, session_id, publication
 create index merges_open on merges (organization_id, session_id) where ended_at is null;
 create index merges_due on merges (due_at) where ended_at is null;
 create unique index merges_of_claim on merges (claim, session_id) where claim is not null;
+
+create table follow_ups (
+  organization_id uuid not null, session_id uuid not null, publication_id uuid not null,
+  pull_number integer not null, pull_url text not null, pull_title text not null,
+  pull_state text not null check (pull_state in ('open', 'draft', 'merged', 'closed')),
+  state text not null check (state in ('watching', 'working', 'needs_person', 'merged', 'closed', 'stopped')),
+  reason text, awaits text not null default 'host' check (awaits in ('host', 'person')),
+  round integer not null default 1, attempts integer not null default 0, max_attempts integer not null,
+  budget_usd numeric, spent_usd numeric not null default 0, until timestamptz not null,
+  merge text not null check (merge in ('never', 'when_ready')), causes text[] not null,
+  started_by_kind text not null, started_by_id uuid not null,
+  head_sha text, turns jsonb not null default '[]', seen jsonb not null default '[]', marks jsonb not null default '{}',
+  cursor text, noted_at timestamptz,
+  failures integer not null default 0, due_at timestamptz not null, claim uuid, claimed_until timestamptz,
+  created_at timestamptz not null, updated_at timestamptz not null, ended_at timestamptz,
+  primary key (organization_id, session_id, publication_id),
+  foreign key (organization_id, session_id, publication_id) references publications,
+  check ((ended_at is not null) = (state in ('merged', 'closed', 'stopped')))
+);
+comment on table follow_ups is 'What is done for a pull request until it is merged.';
+comment on column follow_ups.publication_id is 'The Publication with which it began.';
+comment on column follow_ups.awaits is 'Whose turn it is while it watches.';
+comment on column follow_ups.round is 'Grows each time that somebody resumes it: attempts, and its last comment, are of a round.';
+comment on column follow_ups.turns is 'Its Turns in order, with the key of the event and what became of each.';
+comment on column follow_ups.seen is 'Keys of the host''s events, and of failures of a tree, that need no more work, the newest last.';
+comment on column follow_ups.marks is 'Labels and assignees of the pull request when the host was read last.';
+comment on column follow_ups.cursor is 'The host''s, once nothing of what it has told is left to do.';
+comment on column follow_ups.noted_at is 'When the last comment of the round was written, or found to be there.';
+create unique index follow_ups_of_pull on follow_ups (organization_id, session_id, pull_number) where ended_at is null;
+create index follow_ups_in_order on follow_ups (organization_id, session_id, pull_number, updated_at desc);
+create index follow_ups_due on follow_ups (due_at);
+comment on index follow_ups_due is 'One that has ended is due only for its last comment.';
+create unique index follow_ups_of_claim on follow_ups (claim, session_id) where claim is not null;
 
 -- Webhooks.
 
