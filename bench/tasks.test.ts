@@ -27,15 +27,15 @@ const model = createServer(async (request, response) => {
   const body = method === 'POST' ? await json(request) : null
   const received = { method, path, headers, body }
   if (!openaiWire.asksForReply(received)) return response.writeHead(404).end()
-  const asked = JSON.stringify(body)
-  const task = tasks.find(({ message }) => asked.includes(JSON.stringify(message.trim()).slice(1, -1)))
+  const prompt = JSON.stringify(body)
+  const task = tasks.find(({ message }) => prompt.includes(JSON.stringify(message.trim()).slice(1, -1)))
   if (task === undefined) return response.writeHead(400).end('no task')
   if (task.name === hanging) {
     response.once('close', () => left.push(task.name))
     return waiting.push(task.name)
   }
   const command = `cd /workspace/project && git apply <<'END-OF-PATCH'\n${task.solution}END-OF-PATCH`
-  const works = solved.includes(task.name) && !asked.includes('function_call_output')
+  const works = solved.includes(task.name) && !prompt.includes('function_call_output')
   openaiWire.write(works ? { calls: [{ name: 'bash', args: { command } }] } : { text: 'Done.' }, received, response)
 })
 

@@ -42,9 +42,16 @@ export { defaultPlatform, type Platform } from './platform.ts'
 export { pullRequestDraft } from './pull-request-draft.ts'
 export type { RetryPolicy } from './retry.ts'
 export { ifRevision } from './revision.ts'
-export { changesWords, type Effort, efforts, reasonWords, statusReason, statusWords } from './session-words.ts'
+export {
+  changesLabel as changesWords,
+  type Effort,
+  efforts,
+  reasonLabel as reasonWords,
+  statusLabel as statusWords,
+  statusReason,
+} from './session-labels.ts'
 export { type SettledOptions, settled } from './settled.ts'
-export { signalMore, signalWords } from './signal-words.ts'
+export { signalLabel as signalWords, signalMore } from './signal-labels.ts'
 export {
   signWebhook,
   verifyWebhook,

@@ -63,12 +63,15 @@ describe('messages', () => {
 
 test('the to-do list is the last that was told, until the conversation is cleared', () => {
   const reported = (...entries: object[]) => ['svc.plan.updated', { entries }] as const
-  const [look, mend] = ['completed', 'pending'].map(status => ({ content: status, status }))
+  const [inspect, mend] = ['completed', 'pending'].map(status => ({ content: status, status }))
   const planOf = (...facts: readonly Fact[]) => stateOf(...facts).plan
   expect(planOf(started)).toBeNull()
-  expect(planOf(reported({ content: 'x', status: 'pending' }), reported(look ?? {}, mend ?? {}))).toEqual([look, mend])
-  expect(planOf(reported(look ?? {}), ['svc.conversation.cleared'])).toEqual([])
-  expect(rowsOf(reported(look ?? {}))).toEqual([])
+  expect(planOf(reported({ content: 'x', status: 'pending' }), reported(inspect ?? {}, mend ?? {}))).toEqual([
+    inspect,
+    mend,
+  ])
+  expect(planOf(reported(inspect ?? {}), ['svc.conversation.cleared'])).toEqual([])
+  expect(rowsOf(reported(inspect ?? {}))).toEqual([])
 })
 
 test('the commands in the background are the last that were told, until the sandbox is gone', () => {

@@ -13,7 +13,7 @@ const stack = new AsyncDisposableStack()
 let accounts: Accounts
 let api: Api
 /** Requests that the providers got: method, path and body. */
-const asked: string[] = []
+const requests: string[] = []
 
 /** Starts a provider of models, and returns its entry in the configuration. */
 async function provider(id: string, answer: RequestListener, more: object = {}) {
@@ -37,7 +37,7 @@ beforeAll(async () => {
   )
   const choice = { index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }
   const unlisted: RequestListener = (request, response) => {
-    asked.push(`${request.method} ${request.url}`)
+    requests.push(`${request.method} ${request.url}`)
     if (request.method === 'GET') return answering(404, {})(request, response)
     return answering(200, { id: 'c', object: 'chat.completion', created: 0, model: 'm', choices: [choice] })(
       request,
@@ -69,7 +69,7 @@ describe('checking the providers of models', () => {
         ['gone', 'upstream_unreachable', null],
       ],
     ])
-    expect(asked).toEqual(['GET /v1/models', 'POST /v1/chat/completions'])
+    expect(requests).toEqual(['GET /v1/models', 'POST /v1/chat/completions'])
     expect(JSON.stringify(body)).not.toMatch(/secret-0123456789|127\.0\.0\.1/)
   })
 
@@ -77,14 +77,14 @@ describe('checking the providers of models', () => {
     const { database } = accounts.test.db
     const { organizationId } = await createTenant(database)
     const other = (await accounts.person({ organizationId, role: 'admin' })).api
-    const before = asked.length
+    const before = requests.length
     const ids = async (by: Api) =>
       (await by.call<ModelCheck>('POST', '/cloud/models/check')).body.providers.map(({ id }) => id)
     const all = await ids(api)
-    expect([await ids(other), asked.length]).toEqual([all, before])
+    expect([await ids(other), requests.length]).toEqual([all, before])
     const text = "insert into organization_limits (organization_id, models) values ($1, '{wordy/m,page/a}')"
     await database.query(text, [organizationId])
-    expect([await ids(other), asked.length]).toEqual([['wordy', 'page'], before])
+    expect([await ids(other), requests.length]).toEqual([['wordy', 'page'], before])
   })
 
   it('is for administrators', async () => {

@@ -21,7 +21,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 /** The part of a browser's `navigator` that a script in the page wraps. */
 interface Devices {
-  readonly mediaDevices: { getUserMedia(asked: unknown): Promise<{ getTracks(): unknown[] }> }
+  readonly mediaDevices: { getUserMedia(constraints: unknown): Promise<{ getTracks(): unknown[] }> }
 }
 
 const stack = new AsyncDisposableStack()
@@ -326,8 +326,8 @@ describe('the message box of a Session', () => {
     await page.addInitScript(() => {
       const devices = (globalThis as unknown as { navigator: Devices }).navigator.mediaDevices
       const listen = devices.getUserMedia.bind(devices)
-      devices.getUserMedia = async asked => {
-        const stream = await listen(asked)
+      devices.getUserMedia = async constraints => {
+        const stream = await listen(constraints)
         Object.assign(globalThis, { heard: stream.getTracks() })
         return stream
       }

@@ -357,7 +357,7 @@ describe('the compute of an organization', () => {
     expect((await compute(one.api)).hosts).toEqual([])
 
     const { api: member } = await accounts.person({ organizationId: one.organizationId })
-    const asked = [
+    const requests = [
       await member.get('/cloud/compute'),
       await runOn(member, 'own_hosts'),
       await member.call('POST', '/cloud/compute/hosts', { name: 'mine' }),
@@ -365,7 +365,7 @@ describe('the compute of an organization', () => {
       await member.call('POST', `${at}/lost`),
       await member.call('DELETE', at),
     ]
-    expect(new Set(asked.map(outcome))).toEqual(new Set(['403 insufficient_scope']))
+    expect(new Set(requests.map(outcome))).toEqual(new Set(['403 insufficient_scope']))
   })
 
   it.each([

@@ -62,7 +62,7 @@ async function open(...script: readonly string[]): Promise<Session> {
 const release = (session: Session, name: string) =>
   touch(accounts.test.db.database, accounts.test.dataDir, session, name)
 const box = () => page.getByLabel('Message to the agent')
-const said = (text: string | RegExp) => page.getByText(text).first().waitFor()
+const shown = (text: string | RegExp) => page.getByText(text).first().waitFor()
 const log = () => page.getByRole('log')
 /** Waits until a key presses a button, which it does only once people had time to read. */
 const keyed = (name: string) => page.locator('button[aria-keyshortcuts]', { hasText: name }).waitFor()
@@ -266,13 +266,13 @@ describe('the page of a Session', () => {
 
   it('reads code, wide tables and every direction', async () => {
     const rows = Array.from({ length: 14 }, (_, at) => `column-number-${at}`)
-    const said = [
+    const shown = [
       '```ts\nconst answer = "42" // sure\n```',
       `| ${rows.join(' | ')} |\n|${' - |'.repeat(14)}\n| ${rows.join(' | ')} |`,
       'مرحبا بالعالم.',
       'a \u202Ekcab⚠️ 👩‍👩‍👧 `x\u200By`',
     ]
-    await open(`say ${said.join('\n\n').replaceAll('\n', '\\n')}`)
+    await open(`say ${shown.join('\n\n').replaceAll('\n', '\\n')}`)
     await log().locator('pre .syntax-keyword').getByText('const').last().waitFor()
     await log().getByRole('button', { name: 'Copy' }).last().click()
     await log().getByText('The code is copied.').waitFor()
@@ -586,8 +586,8 @@ describe('the page of a Session', () => {
     const path = `/cloud/sessions/${session.id}/next-turn`
     await colleague.put(path, { turnId: crypto.randomUUID(), message: 'say Theirs.' })
     await page.reload()
-    await said(/message is sent when the agent has finished/)
-    await said('Only one can wait at a time.')
+    await shown(/message is sent when the agent has finished/)
+    await shown('Only one can wait at a time.')
     await page.getByRole('button', { name: 'Take it back' }).click()
     await page.getByRole('article', { name: 'The next message' }).waitFor({ state: 'detached' })
     await expect.poll(() => box().inputValue()).toBe('say Theirs.')
@@ -640,9 +640,9 @@ describe('the page of a Session', () => {
     await page.keyboard.press('Enter')
     await page.getByRole('article', { name: 'The next message' }).waitFor()
     await colleague.call('DELETE', `/v1/sessions/${session.id}`)
-    await said('Your message was not sent. The Session was archived.')
+    await shown('Your message was not sent. The Session was archived.')
     await page.getByRole('button', { name: 'Copy' }).waitFor()
-    await said('say Too late.')
+    await shown('say Too late.')
     await shoot(page, 'session-given-back')
     expect(await pageFaults(page)).toEqual([])
   })
@@ -653,8 +653,8 @@ describe('the page of a Session', () => {
     const saying = (text: string) =>
       ({ type: 'svc.message.created', data: { messageId: randomUUID(), role: 'assistant', text } }) as const
     await page.getByText('Finished').waitFor()
-    const said = [saying('The needle is here.'), ...Array.from({ length: 600 }, () => saying('Hay.'))]
-    await accounts.test.db.database.transaction(tx => appendEvents(tx, key, said, new Date()))
+    const shown = [saying('The needle is here.'), ...Array.from({ length: 600 }, () => saying('Hay.'))]
+    await accounts.test.db.database.transaction(tx => appendEvents(tx, key, shown, new Date()))
     await page.reload()
     await log().getByText('Hay.').last().waitFor()
     await page.getByRole('button', { name: 'Find in this Session' }).click()
@@ -721,10 +721,10 @@ describe('the page of a Session', () => {
       expect.stringMatching(/^Sub-agent\s+Made 2 searches/),
     ])
     await agents.first().click()
-    await said('Report each place.')
-    await said('The tests do not read it.')
+    await shown('Report each place.')
+    await shown('The tests do not read it.')
     await page.reload()
-    await said('$0.42 of $5.00')
+    await shown('$0.42 of $5.00')
     await shoot(page, 'session-agents')
     expect(await pageFaults(page)).toEqual([])
     await release(session, 'two')

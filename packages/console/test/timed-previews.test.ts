@@ -40,15 +40,15 @@ async function atRest(serve = 'exec node server.cjs', script = ''): Promise<Sess
 const start = ({ id }: Session, previewMinutes = 15, by: Pick<Api, 'call'> = api) =>
   by.call<{ terminalId: string }>('POST', `/cloud/sessions/${id}/terminals`, { previewMinutes })
 const end = (terminalId: string, by = api) => by.call('DELETE', `/cloud/terminals/${terminalId}`)
-async function look({ id }: Session): Promise<PortList> {
+async function readPorts({ id }: Session): Promise<PortList> {
   const answer = await api.get<PortList>(`/cloud/sessions/${id}/ports`)
   expect(answer.status, answer.text).toBe(200)
   return answer.body
 }
-const listens = (session: Session) => until('the port', async () => (await look(session)).ports.includes(3000))
-const rests = (session: Session) => until('the rest', async () => (await look(session)).atRest)
+const listens = (session: Session) => until('the port', async () => (await readPorts(session)).ports.includes(3000))
+const rests = (session: Session) => until('the rest', async () => (await readPorts(session)).atRest)
 const minutesLeft = async (session: Session) =>
-  Math.round((Date.parse((await look(session)).preview?.endsAt ?? '') - Date.now()) / MINUTE_MS)
+  Math.round((Date.parse((await readPorts(session)).preview?.endsAt ?? '') - Date.now()) / MINUTE_MS)
 
 /** Opens a preview as a browser does, and returns what asks its port. */
 async function opened({ id }: Session) {
@@ -61,7 +61,7 @@ async function opened({ id }: Session) {
 describe('a preview after the Run', () => {
   it('serves the work, beside Runs that begin meanwhile, until its time is over', async () => {
     const session = await atRest()
-    expect(await look(session)).toEqual({
+    expect(await readPorts(session)).toEqual({
       ports: [],
       atRest: true,
       canPreview: true,
@@ -70,7 +70,7 @@ describe('a preview after the Run', () => {
     const { status, body, text } = await start(session)
     expect(status, text).toBe(201)
     await listens(session)
-    expect((await look(session)).preview).toMatchObject({
+    expect((await readPorts(session)).preview).toMatchObject({
       terminalId: body.terminalId,
       state: 'running',
       exitCode: null,
@@ -88,12 +88,12 @@ describe('a preview after the Run', () => {
 
     await db().query('update terminals set preview_ends_at = now() where id = $1', [body.terminalId])
     await rests(session)
-    expect((await look(session)).preview).toBeUndefined()
+    expect((await readPorts(session)).preview).toBeUndefined()
     expect((await ask()).text).toContain('stands still')
     // The port is free again: the command ended, and was not only frozen.
     expect((await start(session)).body.terminalId).not.toBe(body.terminalId)
     await listens(session)
-    expect((await look(session)).preview).toMatchObject({ state: 'running' })
+    expect((await readPorts(session)).preview).toMatchObject({ state: 'running' })
   })
 
   it.each<[title: string, serve: string, before: string, expected: object, ports: number[]]>([
@@ -119,12 +119,12 @@ describe('a preview after the Run', () => {
     const { terminalId } = (await start(session)).body
     const { output, ...state } = expected as { output: RegExp }
     await until('its output', async () => {
-      const { preview } = await look(session)
+      const { preview } = await readPorts(session)
       return (
         preview !== undefined && output.test(preview.output) && preview.state === (state as PortList['preview'])?.state
       )
     })
-    expect(await look(session)).toMatchObject({ atRest: false, ports, preview: state })
+    expect(await readPorts(session)).toMatchObject({ atRest: false, ports, preview: state })
     expect((await end(terminalId)).status).toBe(204)
     await rests(session)
   })
@@ -133,7 +133,7 @@ describe('a preview after the Run', () => {
     const left = `cat > server.cjs <<'END'\n${server}\nEND\nsetsid node server.cjs < /dev/null > /dev/null 2>&1 & while ! (exec 3<>/dev/tcp/127.0.0.1/3000); do sleep 0.1; done`
     const session = await api.createSession({ runtime: 'shell' }, left)
     await api.runEnded(session.id, session.activeRunId ?? '')
-    await until('the rest', async () => (await look(session)).atRest)
+    await until('the rest', async () => (await readPorts(session)).atRest)
     expect((await start(session)).status).toBe(201)
     await listens(session)
     expect((await (await opened(session))()).status).toBe(200)
@@ -143,14 +143,14 @@ describe('a preview after the Run', () => {
     const session = await atRest()
     const other = (await accounts.person({})).api
     const { terminalId } = (await start(session, 5)).body
-    await until('its start', async () => (await look(session)).preview?.state === 'running')
+    await until('its start', async () => (await readPorts(session)).preview?.state === 'running')
     expect((await start(session, 60, other)).body.terminalId).toBe(terminalId)
     expect(await minutesLeft(session)).toBe(60)
     expect((await start(session, 1)).body.terminalId).toBe(terminalId)
     expect(await minutesLeft(session)).toBe(60)
     const { workspace } = await api.session(session.id)
     expect(Date.parse(workspace.expiresAt ?? '')).toBeGreaterThanOrEqual(
-      Date.parse((await look(session)).preview?.endsAt ?? ''),
+      Date.parse((await readPorts(session)).preview?.endsAt ?? ''),
     )
     expect(outcome(await end(terminalId, other))).toBe('204')
     expect(outcome(await end(terminalId))).toBe('404 cloud_terminal_not_found')
@@ -177,7 +177,7 @@ describe('a preview after the Run', () => {
     expect(outcome(await start({ ...session, id: randomUUID() }))).toBe('404 cloud_session_not_found')
     await page.call('POST', '/cloud/auth/sign-out', {})
     await rests(session)
-    expect((await look(session)).preview).toBeUndefined()
+    expect((await readPorts(session)).preview).toBeUndefined()
   })
 
   it('is a terminal of its own: no other one gets its time', async () => {

@@ -10,7 +10,7 @@ afterEach(() => engine[Symbol.asyncDispose]())
 
 const done = { text: 'done' }
 const start = (command: string) => call('bash', { command, background: true })
-const look = (action: string, more: object = {}) => call('background', { id: 'b1', action, ...more })
+const background = (action: string, more: object = {}) => call('background', { id: 'b1', action, ...more })
 const at = (name: string) => join(engine.workspace, name)
 const release = (name: string) => writeFileSync(at(name), '')
 const waitFor = (name: string) => `until [ -e ${name} ]; do sleep 0.05; done`
@@ -31,9 +31,9 @@ test('a command goes on while the agent works; its output is read on, waited for
   engine = await openEngine()
   engine.gateway.next(
     start(`echo begun; ${waitFor('go')}; echo over; exit 3`),
-    look('wait', { text: 'begun' }),
+    background('wait', { text: 'begun' }),
     call('bash', { command: 'touch go; while [ ! -e seen ]; do sleep 0.05; done' }),
-    look('read', { after: 0 }),
+    background('read', { after: 0 }),
     done,
   )
   const turn = engine.prompt('go')
@@ -55,8 +55,8 @@ test('one that prints 100 MB is kept in part, and says how much is missing', asy
   engine = await openEngine()
   engine.gateway.next(
     start('head -c 100000000 /dev/zero | tr "\\0" x; echo; echo end'),
-    look('wait', { seconds: 300 }),
-    look('read', { after: 100_000_000 }),
+    background('wait', { seconds: 300 }),
+    background('read', { after: 100_000_000 }),
     done,
   )
   const [, cut = '', end] = textsOf((await engine.prompt('go')).updates)
@@ -74,7 +74,7 @@ test('stopping one ends every process that it has begun, also those that left it
   engine.gateway.next(
     start(fork),
     call('bash', { command: 'while [ ! -s far ] || [ ! -s farther ] || [ ! -s near ]; do sleep 0.05; done' }),
-    look('stop'),
+    background('stop'),
     done,
   )
   const { updates } = await engine.prompt('go')
@@ -123,7 +123,7 @@ const hasEscaped = call('bash', {
 
 test('stopping one ends although a process that escaped holds its output, and says so', async () => {
   engine = await openEngine()
-  engine.gateway.next(start(escaping), hasEscaped, look('stop'), done)
+  engine.gateway.next(start(escaping), hasEscaped, background('stop'), done)
   const { updates } = await engine.prompt('go')
   process.kill(await pidOf('escaped'))
   expect(textsOf(updates).at(-1)).toBe(
@@ -151,7 +151,7 @@ test('cancelling also ends what commands have left that are not listed any more'
   ]).flat()
   engine.gateway.next(
     start('setsid sleep 600 > out 2>&1 & echo $! > left'),
-    look('wait'),
+    background('wait'),
     ...more,
     call('bash', { command: 'touch here; sleep 600' }),
     done,
@@ -214,7 +214,7 @@ test('an end that the model was not told of outlives a restart, and is told once
 
 test('an end that the model saw by itself is not told after a restart, nor is its id given again', async () => {
   engine = await openEngine()
-  engine.gateway.next(start('true'), look('wait'), done)
+  engine.gateway.next(start('true'), background('wait'), done)
   await engine.prompt('go')
   await engine.restart()
   engine.gateway.next(start('true'), done)
@@ -281,9 +281,9 @@ test('one with a timeout is refused, and none is started', async () => {
 
 test('while it plans, the agent can read and stop what runs', async () => {
   engine = await openEngine()
-  engine.gateway.next(start('echo begun; sleep 600'), look('wait', { text: 'begun' }), done)
+  engine.gateway.next(start('echo begun; sleep 600'), background('wait', { text: 'begun' }), done)
   await engine.prompt('go')
-  engine.gateway.next(look('read', { after: 0 }), look('stop'), done)
+  engine.gateway.next(background('read', { after: 0 }), background('stop'), done)
   const { updates } = await engine.prompt('/plan\nWhat next?')
   expect(textsOf(updates)).toEqual([
     'begun\n[b1 is running; 0 bytes more, after 6]',

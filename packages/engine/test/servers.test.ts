@@ -54,13 +54,13 @@ test('an MCP server on stdio has its tools called, and the model and people see 
   ])
   const begun = updates.find(update => update.sessionUpdate === 'tool_call')
   expect(begun).toMatchObject({ title: 'tools: Add numbers', kind: 'read' })
-  const [first, , afterLook] = engine.gateway.requests
+  const [first, , afterList] = engine.gateway.requests
   expect(serverTools(first)).toEqual(
     ['add', 'grow', 'look', 'pick', 'refuse', 'surroundings'].map(name => `mcp__tools__${name}`),
   )
   expect(inputOf(first)).toContain('Adds two numbers')
   expect(inputOf(first)).toContain('MCP server tools says of itself:\\nAdd numbers with add.')
-  expect(inputOf(afterLook)).toContain('data:image/png;base64,')
+  expect(inputOf(afterList)).toContain('data:image/png;base64,')
 })
 test('an MCP server over HTTP on loopback has its tools called', async () => {
   await using http = await startHttpToolServer()
@@ -77,10 +77,10 @@ test('an MCP server over HTTP on loopback has its tools called', async () => {
 
 test('a server on another host is reached through the proxy of the environment', async () => {
   await using http = await startHttpToolServer()
-  const asked: string[] = []
+  const requests: string[] = []
   const proxy = createServer()
   proxy.on('connect', ({ url = '' }, socket) => {
-    asked.push(url)
+    requests.push(url)
     const upstream = connect(Number(new URL(http.url).port), '127.0.0.1')
     socket.write('HTTP/1.1 200 OK\r\n\r\n')
     void pipeline(socket, upstream, socket).catch(() => undefined)
@@ -93,7 +93,7 @@ test('a server on another host is reached through the proxy of the environment',
   })
   engine.gateway.next(call('mcp__tools__add', { a: 1, b: 2 }), { text: 'done' })
   expect(callsOf((await engine.prompt('go')).updates)).toMatchObject([{ call: 'mcp__tools__add completed' }])
-  expect(new Set(asked)).toEqual(new Set(['tools.example:80']))
+  expect(new Set(requests)).toEqual(new Set(['tools.example:80']))
   await engine.kill()
   proxy.close()
 })
@@ -164,7 +164,7 @@ test('the workspace may name servers, and those given in the protocol take prece
 
 test('sub-agents have the tools too, plan mode only those that read, and new tools appear at once', async () => {
   await using http = await startHttpToolServer('reject')
-  const asked: unknown[] = []
+  const requests: unknown[] = []
   engine = await openEngine({
     mcpServers: [
       stdio('tools', 'stdio-tool-server.ts'),
@@ -174,7 +174,7 @@ test('sub-agents have the tools too, plan mode only those that read, and new too
     ],
     people: {
       async elicit(request) {
-        asked.push(request)
+        requests.push(request)
         return { action: 'accept', content: { colour: 'blue' } }
       },
     },
@@ -198,7 +198,7 @@ test('sub-agents have the tools too, plan mode only those that read, and new too
     { call: 'mcp__tools__grow completed', text: 'grew' },
     { call: 'mcp__tools__grown completed', text: 'new' },
   ])
-  expect(asked).toMatchObject([{ mode: 'form', sessionId: engine.sessionId, message: 'tools asks: Which colour?' }])
+  expect(requests).toMatchObject([{ mode: 'form', sessionId: engine.sessionId, message: 'tools asks: Which colour?' }])
   expect(serverTools(engine.gateway.requests[1])).toContain('mcp__web__refuse')
   engine.gateway.next({ text: 'planned' })
   await engine.prompt('/plan\nthink')

@@ -8,7 +8,7 @@ let engine: Engine
 afterEach(() => engine[Symbol.asyncDispose]())
 
 const done = { text: 'done' }
-const look = call('list', {})
+const list = call('list', {})
 
 /** A reply that the model gives once the test says so. */
 function held(reply: ModelReply): { readonly behaviour: Behaviour; answer(): void } {
@@ -34,7 +34,7 @@ function itemsOf(request: ModelRequest | undefined): string[] {
 
 test('messages join after the results of the step under way, in order', async () => {
   engine = await openEngine()
-  const first = held(look)
+  const first = held(list)
   engine.gateway.next(first.behaviour, done)
   const turn = engine.prompt('begin')
   await until(() => engine.gateway.requests.length === 1)
@@ -67,7 +67,7 @@ test('a message that comes with the last answer is worked on by the same prompt'
 
 test('a message that the conversation has is not put there twice, also by the next process', async () => {
   engine = await openEngine()
-  const first = held(look)
+  const first = held(list)
   engine.gateway.next(first.behaviour, done)
   const turn = engine.prompt('begin')
   await until(() => engine.gateway.requests.length === 1)
@@ -84,7 +84,7 @@ test('a message that the conversation has is not put there twice, also by the ne
 
 test('a message that a limit keeps out is not worked on', async () => {
   engine = await openEngine()
-  const first = held(look)
+  const first = held(list)
   engine.gateway.next(first.behaviour, done)
   const turn = engine.prompt('begin', { budgets: { turns: 1 } })
   await until(() => engine.gateway.requests.length === 1)

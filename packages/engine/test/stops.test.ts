@@ -9,7 +9,7 @@ import { until } from './support/until.ts'
 let engine: Engine
 afterEach(() => engine[Symbol.asyncDispose]())
 
-const look = call('list', {})
+const list = call('list', {})
 const failing = call('bash', { command: 'exit 3' })
 const done: ModelReply = { text: 'done' }
 
@@ -17,14 +17,14 @@ describe('a limit', () => {
   test.each<[string, readonly [Behaviour | ModelReply, ...(Behaviour | ModelReply)[]], object, object]>([
     [
       'of turns given with the prompt ends the prompt',
-      [look],
+      [list],
       { budgets: { turns: 3 } },
       { stopReason: 'turn_budget', turns: 3 },
     ],
-    ['of turns set by the engine ends the prompt', [look], {}, { stopReason: 'max_turns', turns: 6 }],
+    ['of turns set by the engine ends the prompt', [list], {}, { stopReason: 'max_turns', turns: 6 }],
     [
       'of turns given with the prompt may be higher',
-      [look],
+      [list],
       { budgets: { turns: 8 } },
       { stopReason: 'turn_budget', turns: 8 },
     ],
@@ -36,13 +36,13 @@ describe('a limit', () => {
     ],
     [
       'of output tokens of all answers ends the prompt',
-      [saysUsing(look, 100, 60)],
+      [saysUsing(list, 100, 60)],
       { budgets: { responseTokens: 100 } },
       { stopReason: 'max_response', turns: 2 },
     ],
     [
       'of cost ends the prompt',
-      [look, refuses(402, 'cost_budget_exceeded', 'spent $500')],
+      [list, refuses(402, 'cost_budget_exceeded', 'spent $500')],
       {},
       { stopReason: 'cost_budget', turns: 1 },
     ],
@@ -55,13 +55,13 @@ describe('a limit', () => {
     ['of repeated failures ends the prompt', [failing], {}, { stopReason: 'repeated_tool_failure', turns: 5 }],
     [
       'of repeated failures ignores failures that are not in a row',
-      [failing, failing, failing, failing, look, failing, done],
+      [failing, failing, failing, failing, list, failing, done],
       { budgets: { turns: 6 } },
       { stopReason: 'turn_budget', turns: 6 },
     ],
     [
       'is not exceeded by the last turn that it allows',
-      [look, done],
+      [list, done],
       { budgets: { turns: 2 } },
       { stopReason: 'completed' },
     ],
@@ -213,18 +213,18 @@ describe('cancelling', () => {
   })
 
   test('ends an open question', async () => {
-    let asked = false
+    let wasAsked = false
     engine = await openEngine({
       people: {
         elicit: () => {
-          asked = true
+          wasAsked = true
           return new Promise(() => undefined)
         },
       },
     })
     engine.gateway.next(call('ask_user', { questions: [{ question: 'Which?' }] }), done)
     const turn = engine.prompt('go')
-    await until(() => asked)
+    await until(() => wasAsked)
     await engine.cancel()
     expect(await turn).toMatchObject({ stopReason: 'aborted' })
   })

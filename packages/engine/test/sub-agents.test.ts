@@ -23,7 +23,7 @@ const defines =
   }
 const scout = '---\nname: scout\ndescription: Finds code.\nmodel: small\neffort: minimal\n---\nAnswer with paths.\n'
 
-const asked = (at: number) => {
+const effortAt = (at: number) => {
   const { model, reasoning } = asObject(engine.gateway.requests[at]?.body)
   return { model, effort: asObject(reasoning)['effort'] }
 }
@@ -33,7 +33,7 @@ test('a sub-agent has the model, the effort and the instructions of its definiti
   engine.gateway.next(call('delegate', { task: 'Find it', agent: 'scout' }), { text: 'src/a.ts' }, done)
   const turn = await engine.prompt('go', { effort: 'high' })
   expect(callsOf(turn.updates)).toMatchObject([{ call: 'delegate completed', text: 'src/a.ts' }])
-  expect([0, 1, 2].map(asked)).toEqual([
+  expect([0, 1, 2].map(effortAt)).toEqual([
     { model: 'main/m1', effort: 'high' },
     { model: 'small', effort: 'low' },
     { model: 'main/m1', effort: 'high' },
@@ -54,7 +54,7 @@ test('without a definition, and for a model that the gateway does not list, it h
     done,
   )
   const turn = await engine.prompt('go', { effort: 'low' })
-  for (const at of [1, 3]) expect(asked(at)).toEqual({ model: 'main/m1', effort: 'low' })
+  for (const at of [1, 3]) expect(effortAt(at)).toEqual({ model: 'main/m1', effort: 'low' })
   expect(callsOf(turn.updates).at(-1)).toMatchObject({
     call: 'delegate failed',
     text: expect.stringContaining('There is no sub-agent nobody. Those that there are: reviewer.'),

@@ -326,10 +326,10 @@ describe('delegating', () => {
     const bash = turn.updates.find(update => update.sessionUpdate === 'tool_call' && update.name === 'bash')
     expect(bash?._meta).toEqual({ berth: { delegationId: event?.data['delegationId'] } })
     // The sub-agent knows its task but not the conversation, and cannot ask people.
-    const [, asked] = engine.gateway.requests
-    expect(inputOf(asked)).toContain('Count the files')
-    expect(inputOf(asked)).not.toContain('How many?')
-    expect(toolsOf(asked)).toEqual(['bash', 'edit', 'fetch', 'list', 'present_file', 'read', 'search', 'write'])
+    const [, second] = engine.gateway.requests
+    expect(inputOf(second)).toContain('Count the files')
+    expect(inputOf(second)).not.toContain('How many?')
+    expect(toolsOf(second)).toEqual(['bash', 'edit', 'fetch', 'list', 'present_file', 'read', 'search', 'write'])
   })
 
   test('reports a sub-agent that failed', async () => {

@@ -15,8 +15,8 @@ export type BudgetParts = Pick<Context, 'db' | 'clock' | 'log' | 'wakeups'> & {
   readonly holder: string
 }
 
-const FIRST_LOOK_MS = 50
-const LONGEST_LOOK_MS = 1_000
+const FIRST_POLL_MS = 50
+const LONGEST_POLL_MS = 1_000
 
 /** Clients of OpenAI's and Anthropic's kind repeat some refusals by themselves; the platform's own agent repeats this one. */
 const noRetry = { 'x-should-retry': 'false' }
@@ -36,7 +36,7 @@ export async function holdToBudgets(
   const { run, organizationId } = caller
   if (run?.pauses !== true) return null
   const key = { organizationId, sessionId: run.sessionId, runId: run.runId }
-  for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(LONGEST_LOOK_MS, lookMs * 2)) {
+  for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(LONGEST_POLL_MS, pollMs * 2)) {
     const now = parts.clock.now()
     const record = { ...opening, startedAt: now }
     const { kind, budgets } = await reserveSpending(parts.db, record, now).catch(error => {
@@ -58,14 +58,14 @@ export async function holdToBudgets(
     }
     const verdict = kind === 'reached' ? 'is_reached' : 'is_used_up'
     const ids = budgets.map(({ id }) => id)
-    const looksForLost = kind === 'taken' && lookMs === LONGEST_LOOK_MS
+    const looksForLost = kind === 'taken' && pollMs === LONGEST_POLL_MS
     const lost = looksForLost ? await findLostBudget(parts.db, organizationId, ids, parts.holder, now) : null
     const reached = kind === 'reached' ? budgets.find(one => one.is_reached) : lost
     if (reached) {
       // Refused without a question, the Run would fail although it may go on.
       if ((await askForBudget(parts, key, reached.id, verdict)) !== 'needless') throw refuseReached(reached)
     }
-    await sleep(lookMs, undefined, { signal }).catch(() => {
+    await sleep(pollMs, undefined, { signal }).catch(() => {
       throw signal.reason
     })
   }

@@ -108,12 +108,12 @@ describe('a budget of eight Runs at two gateways', () => {
     // It never answers.
     one.upstream.next(() => undefined)
     const before = one.upstream.requests.length
-    const asked = ask(lost, gateways[0] as ServiceProcess)
-    asked.catch(() => undefined)
+    const response = ask(lost, gateways[0] as ServiceProcess)
+    response.catch(() => undefined)
     await until('the request at the provider', () => one.upstream.requests.length > before)
     await until('its row', async () => (await counted()).reserved > 0)
     await gateways[0]?.kill('SIGKILL')
-    await expect(asked).rejects.toThrow()
+    await expect(response).rejects.toThrow()
     gateways[0] = stack.use(await startServiceProcess(variables))
     one.upstream.next(says({ text: 'Yes.' }))
     for (const gateway of gateways) {

@@ -14,7 +14,7 @@ async function demonstrate(
   const directory = mkdtempSync(join(tmpdir(), 'berth-demonstration-'))
   const [toAgent, toClient] = [new TransformStream<Uint8Array>(), new TransformStream<Uint8Array>()]
   const updates: SessionUpdate[] = []
-  const asked: unknown[] = []
+  const requests: unknown[] = []
   try {
     for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text, { mode: 0o700 })
     if (linked !== undefined) {
@@ -25,7 +25,7 @@ async function demonstrate(
     const { agent } = client({ name: 'test' })
       .onNotification(methods.client.session.update, ({ params }) => void updates.push(params.update))
       .onRequest(methods.client.session.requestPermission, async ({ params }) => {
-        asked.push(params.toolCall.rawInput)
+        requests.push(params.toolCall.rawInput)
         if (choice !== 'cancel') return { outcome: { outcome: 'selected' as const, optionId: choice } }
         await agent.notify(methods.agent.session.cancel, { sessionId: params.sessionId })
         return { outcome: { outcome: 'cancelled' as const } }
@@ -35,11 +35,11 @@ async function demonstrate(
     const { sessionId } = await agent.request(methods.agent.session.new, { cwd: directory, mcpServers: [] })
     const prompt = [{ type: 'text' as const, text: 'whatever' }]
     const { stopReason } = await agent.request<PromptResponse>(methods.agent.session.prompt, { sessionId, prompt })
-    const said = updates.flatMap(update =>
+    const output = updates.flatMap(update =>
       update.sessionUpdate === 'agent_message_chunk' && update.content.type === 'text' ? [update.content.text] : [],
     )
     const after = Object.keys(files).map(name => readFileSync(join(directory, name), 'utf8'))
-    return { stopReason, said: said.join('\n'), asked, after, updates }
+    return { stopReason, output: output.join('\n'), requests, after, updates }
   } finally {
     rmSync(directory, { recursive: true, force: true })
   }
@@ -61,16 +61,16 @@ echo ok
 }
 
 test('the demonstration changes the sample, asks once, and runs its test', async () => {
-  const { stopReason, said, asked, updates } = await demonstrate(sample, 'allow')
-  expect([stopReason, asked]).toEqual(['end_turn', [{ command: './test.sh' }]])
-  expect(said).toMatch(/demonstration.*without a model[\s\S]*passes/)
+  const { stopReason, output, requests, updates } = await demonstrate(sample, 'allow')
+  expect([stopReason, requests]).toEqual(['end_turn', [{ command: './test.sh' }]])
+  expect(output).toMatch(/demonstration.*without a model[\s\S]*passes/)
   expect(updates).toContainEqual(expect.objectContaining({ kind: 'edit', title: 'Edit greet.sh', status: 'completed' }))
 })
 
 test('the demonstration runs nothing that it was not allowed to', async () => {
-  const { stopReason, said, after } = await demonstrate(sample, 'deny')
+  const { stopReason, output, after } = await demonstrate(sample, 'deny')
   expect([stopReason, after[0]]).toEqual(['end_turn', expect.stringContaining('--spanish')])
-  expect(said).toContain('I did not run')
+  expect(output).toContain('I did not run')
 })
 
 test('the demonstration stops when it is told to', async () => {
@@ -81,11 +81,11 @@ test('each try of the demonstration adds a greeting, and the test passes', async
   let program = sample['greet.sh']
   const options: string[] = []
   for (let tries = 1; tries <= 9; tries++) {
-    const { said, after } = await demonstrate({ ...sample, 'greet.sh': program }, 'allow')
-    expect(said).toContain('Review the change')
+    const { output, after } = await demonstrate({ ...sample, 'greet.sh': program }, 'allow')
+    expect(output).toContain('Review the change')
     expect(after[0]).not.toBe(program)
     program = after[0] ?? ''
-    options.push(/greets with `(\S+)`/.exec(said)?.[1] ?? said)
+    options.push(/greets with `(\S+)`/.exec(output)?.[1] ?? output)
   }
   expect(options.slice(0, 3)).toEqual(['--spanish', '--french', '--german'])
   expect(new Set(options).size).toBe(9)
@@ -99,8 +99,8 @@ test.each<[string, Readonly<Record<string, string>>, string?]>([
   ['if the program is a link', sample, 'greet.sh'],
   ['if the test is a link', sample, 'test.sh'],
 ])('the demonstration changes nothing %s', async (_, files, linked) => {
-  const { said, after, asked } = await demonstrate(files, 'allow', linked)
-  expect(said).toContain('works on the sample repository alone')
-  expect(said).not.toContain('Review the change')
-  expect([after, asked]).toEqual([Object.values(files), []])
+  const { output, after, requests } = await demonstrate(files, 'allow', linked)
+  expect(output).toContain('works on the sample repository alone')
+  expect(output).not.toContain('Review the change')
+  expect([after, requests]).toEqual([Object.values(files), []])
 })

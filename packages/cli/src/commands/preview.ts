@@ -13,7 +13,7 @@ export interface PreviewOptions {
 }
 
 /** Pause between two looks at the ports. */
-const lookMs = 500
+const pollMs = 500
 
 /**
  * Keeps the sandbox of an idle Session running, with its environment's preview, and prints the address of what listens.
@@ -77,7 +77,7 @@ async function listening(sessionId: string, io: CommandIo): Promise<readonly [Po
     const isIdle = previewCommand === undefined && preview?.state === 'running' && !atRest
     if (isOver || isIdle) return [list, first ?? null]
     if (looks === 4) await stderr.line(`berth: waiting for ${port === undefined ? 'a port' : `port ${port}`}`)
-    await client.platform.sleep(lookMs)
+    await client.platform.sleep(pollMs)
   }
 }
 

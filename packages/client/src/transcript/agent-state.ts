@@ -35,7 +35,7 @@ export function extendAgentState(state: AgentState, { type, data }: Event): Agen
 }
 
 /** Returns the state of a command in words: `running`, `exit code 1`. */
-export const backgroundWords = ({ status, exitCode }: Pick<BackgroundCommand, 'status' | 'exitCode'>): string =>
+export const backgroundLabel = ({ status, exitCode }: Pick<BackgroundCommand, 'status' | 'exitCode'>): string =>
   status === 'exited' ? (exitCode === undefined ? 'ended by a signal' : `exit code ${exitCode}`) : status
 
 /** Returns how many steps are done, and the one that the agent works on, or else the next. */
@@ -46,7 +46,7 @@ export function planProgress(entries: readonly PlanEntry[]): { done: number; cur
 }
 
 /** Returns a plan in one line: `2 of 5 done: Run the tests`. */
-export function planWords(entries: readonly PlanEntry[]): string {
+export function planLabel(entries: readonly PlanEntry[]): string {
   const { done, current } = planProgress(entries)
   return `${done} of ${entries.length} done${current === undefined ? '' : `: ${current.content}`}`
 }

@@ -3,12 +3,12 @@ export {
   agentStateTypes,
   type BackgroundCommand,
   backgroundIn,
-  backgroundWords,
+  backgroundLabel as backgroundWords,
   extendAgentState,
   type PlanEntry,
   planIn,
+  planLabel as planWords,
   planProgress,
-  planWords,
 } from './agent-state.ts'
 export { applyOutcome } from './apply-outcome.ts'
 export { changesOf, type RowChange } from './changes.ts'

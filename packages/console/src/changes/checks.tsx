@@ -43,7 +43,7 @@ function Check({ check: { name, state, required, url } }: { check: PullCheck }) 
       />
       <span className="min-w-0 font-medium wrap-anywhere">{printableLine(name)}</span>
       <span className={tone}>{word}</span>
-      {required && <Badge look="quiet">Required</Badge>}
+      {required && <Badge tone="quiet">Required</Badge>}
       {link !== null && (
         <a
           href={link.href}

@@ -20,7 +20,7 @@ export const CodeText = memo(function CodeText(props: {
   return (
     <>
       {parts.map((part, at) => (
-        <span key={at} className={`${part.look} ${part.changed ? `syntax-changed rounded-xs ${strong}` : ''}`}>
+        <span key={at} className={`${part.className} ${part.changed ? `syntax-changed rounded-xs ${strong}` : ''}`}>
           {hiddenParts(part.text).map((piece, index) =>
             piece.isHidden ? (
               <mark key={index} className="mx-px rounded-sm bg-warning-soft px-0.5 text-warning not-italic">

@@ -73,7 +73,7 @@ export function CommentRow({ sessionId, placed }: { sessionId: string; placed: P
             <div className="mt-1.5 flex items-center justify-end gap-2">
               <span className="mr-auto text-2xs text-ink-3 max-sm:hidden">Kept here until you send all comments</span>
               <Button
-                look="quiet"
+                variant="quiet"
                 onClick={() => {
                   comments.remove(sessionId, comment.id)
                   setDraft(null)
@@ -81,7 +81,7 @@ export function CommentRow({ sessionId, placed }: { sessionId: string; placed: P
               >
                 Discard
               </Button>
-              <Button look="primary" disabled={draft.trim() === ''} onClick={done}>
+              <Button variant="primary" disabled={draft.trim() === ''} onClick={done}>
                 {isNew ? 'Add' : 'Save'}
               </Button>
             </div>

@@ -46,7 +46,7 @@ export function CommentsBar({ session, review }: { session: Session; review: Rev
         <span role="status">{counted(written.length, 'comment')}</span>
         <span className="ml-auto" />
         <Button
-          look="primary"
+          variant="primary"
           hint="above"
           verdict={verdict}
           busy={send.isPending}

@@ -99,7 +99,7 @@ function MergeLine(props: { session: Session; publication: Publication; asks: bo
   const verdict = useSessionCan(session)('merge')
   const merges = useQuery(mergesQuery(session.id, publication.id)).data
   const [strategy, setStrategy] = useState<(typeof strategies)[number][0]>('squash')
-  const [asked, ask] = useState<'immediate' | 'when_ready' | null>(null)
+  const [confirming, ask] = useState<'immediate' | 'when_ready' | null>(null)
   const id = useRef(crypto.randomUUID())
   const merge = useMutation({
     mutationFn: (mode: 'immediate' | 'when_ready') =>
@@ -171,16 +171,16 @@ function MergeLine(props: { session: Session; publication: Publication; asks: bo
         </p>
       )}
       <InlineProblem error={checks.error} />
-      {asked !== null && !pending && (
+      {confirming !== null && !pending && (
         <Suspense>
           <MergeDialog
             publication={publication}
             sessionId={session.id}
             strategy={strategies.find(([value]) => value === strategy)?.[1] ?? strategy}
-            whenReady={asked === 'when_ready'}
+            whenReady={confirming === 'when_ready'}
             busy={merge.isPending}
             problem={<InlineProblem error={merge.error} />}
-            onMerge={() => merge.mutate(asked)}
+            onMerge={() => merge.mutate(confirming)}
             onClose={() => ask(null)}
           />
         </Suspense>
@@ -201,7 +201,7 @@ function MergeLine(props: { session: Session; publication: Publication; asks: bo
                 </option>
               ))}
             </Select>
-            <Button verdict={now} look="primary" onClick={() => ask('immediate')} className="shrink-0 max-sm:px-2.5">
+            <Button verdict={now} variant="primary" onClick={() => ask('immediate')} className="shrink-0 max-sm:px-2.5">
               <GitMerge className="size-4 max-sm:hidden" aria-hidden /> Merge…
             </Button>
             <Button verdict={verdict} onClick={() => ask('when_ready')} className="shrink-0 max-sm:px-2.5">

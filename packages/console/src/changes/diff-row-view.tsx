@@ -73,25 +73,25 @@ function Gap({ row, context }: { row: DiffRow & { kind: 'gap' }; context: RowCon
   const { review } = context
   const press = (range: typeof row.range) => () => review.reveal(row.at, range)
   const busy = review.reading === row.at
-  const look = 'h-full px-2 text-ink-2 hover:bg-hover hover:text-ink disabled:opacity-60'
+  const className = 'h-full px-2 text-ink-2 hover:bg-hover hover:text-ink disabled:opacity-60'
   return (
     <div className="flex h-7 items-center border-y border-line bg-surface font-sans text-2xs text-ink-3">
       <ChevronsUpDown className="mx-2 size-3.5 shrink-0" aria-hidden />
       {hiddenLines !== null && hiddenLines <= 2 * step ? (
-        <button type="button" disabled={busy} onClick={press(row.range)} className={look}>
+        <button type="button" disabled={busy} onClick={press(row.range)} className={className}>
           Show {counted(hiddenLines, 'line')}
         </button>
       ) : (
         <>
-          <button type="button" disabled={busy} onClick={press({ from, to: from + step - 1 })} className={look}>
+          <button type="button" disabled={busy} onClick={press({ from, to: from + step - 1 })} className={className}>
             {step} below
           </button>
           {to !== null && (
-            <button type="button" disabled={busy} onClick={press({ from: to - step + 1, to })} className={look}>
+            <button type="button" disabled={busy} onClick={press({ from: to - step + 1, to })} className={className}>
               {step} above
             </button>
           )}
-          <button type="button" disabled={busy} onClick={press(row.range)} className={look}>
+          <button type="button" disabled={busy} onClick={press(row.range)} className={className}>
             {hiddenLines === null ? 'To the end' : `All ${hiddenLines.toLocaleString('en')}`}
           </button>
         </>
@@ -157,7 +157,7 @@ function LineNumber(props: { number: number | null; label: string; onPress: () =
   )
 }
 
-const cursorLook = 'outline-2 -outline-offset-2 outline-accent'
+const cursorClass = 'outline-2 -outline-offset-2 outline-accent'
 
 function UnifiedRow({ row, context }: { row: DiffRow & { kind: 'line' }; context: RowContext }) {
   const { line, hunk } = row
@@ -166,7 +166,7 @@ function UnifiedRow({ row, context }: { row: DiffRow & { kind: 'line' }; context
   const label = `Comment on ${line.kind === 'removed' ? 'removed ' : ''}line ${line[side] ?? ''}`
   return (
     <div
-      className={`group/line flex min-h-5 ${grounds[line.kind]} ${context.cursor === row.key ? cursorLook : ''}`}
+      className={`group/line flex min-h-5 ${grounds[line.kind]} ${context.cursor === row.key ? cursorClass : ''}`}
       data-line={line.kind}
     >
       <LineNumber
@@ -217,7 +217,7 @@ function SplitRow({ row, context }: { row: DiffRow & { kind: 'pair' }; context: 
     </div>
   )
   return (
-    <div className={`grid grid-cols-2 ${context.cursor === row.key ? cursorLook : ''}`}>
+    <div className={`grid grid-cols-2 ${context.cursor === row.key ? cursorClass : ''}`}>
       {half(row.left, 'before')}
       {half(row.right, 'after')}
     </div>

@@ -115,11 +115,11 @@ describe('a comment', () => {
 
 test('the parts of a line carry its colours and what changed in it', () => {
   const [left, right] = changedWithin('const a = 1', 'const b = 1')
-  expect([left, right]).toEqual([[{ from: 6, to: 7, look: '' }], [{ from: 6, to: 7, look: '' }]])
+  expect([left, right]).toEqual([[{ from: 6, to: 7, className: '' }], [{ from: 6, to: 7, className: '' }]])
   expect(changedWithin('entirely', 'something else')).toEqual([[], []])
-  expect(partsOfLine('const a', [{ from: 0, to: 5, look: 'k' }], left)).toEqual([
-    { text: 'const', look: 'k', changed: false },
-    { text: ' ', look: '', changed: false },
-    { text: 'a', look: '', changed: true },
+  expect(partsOfLine('const a', [{ from: 0, to: 5, className: 'k' }], left)).toEqual([
+    { text: 'const', className: 'k', changed: false },
+    { text: ' ', className: '', changed: false },
+    { text: 'a', className: '', changed: true },
   ])
 })

@@ -4,10 +4,10 @@ import { beginningOf, codeSpan, counted } from '../ui/format.ts'
 import { hiddenParts, printable } from '../ui/printable.ts'
 
 /** Longest part of the agent's words in a draft: a page of text. */
-const saidCharacters = 6_000
+const messageCharacters = 6_000
 
 /** Returns the agent's last message in a transcript, which sums the work up; '' if there is none. */
-export const lastWords = (rows: readonly Row[]): string =>
+export const lastMessage = (rows: readonly Row[]): string =>
   rows
     .filter(row => row.kind === 'reply')
     .findLast(({ text }) => text.trim() !== '')
@@ -16,20 +16,20 @@ export const lastWords = (rows: readonly Row[]): string =>
 /**
  * Returns a title and a text for a pull request: what the agent said at the end, the Session's title unless that begins with
  * one, and every file of the review.
- * @param said the agent's last message
+ * @param message the agent's last message
  */
 export function draftOf(
   session: Pick<Session, 'title' | 'sessionUrl'>,
   review: Pick<Review, 'files' | 'additions' | 'deletions'>,
-  said: string,
+  message: string,
 ) {
   const listed = review.files.slice(0, 30).map(({ path, status, additions, deletions }) => {
     return `- ${codeSpan(printable(path.replaceAll(/\p{Cc}/gu, '')))} ${status}, +${additions} −${deletions}`
   })
   const more = review.files.length - listed.length
-  const { title, body: words } = pullRequestDraft(said, session.title)
+  const { title, body: words } = pullRequestDraft(message, session.title)
   const shown = printable(words)
-  const beginning = beginningOf(shown, saidCharacters)
+  const beginning = beginningOf(shown, messageCharacters)
   const body = [
     ...(beginning === '' ? [] : [withClosedFence(beginning === shown ? beginning : `${beginning}…`), '']),
     `${counted(review.files.length, 'file')}, +${review.additions} −${review.deletions}:`,

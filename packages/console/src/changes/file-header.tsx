@@ -4,7 +4,7 @@ import { printableLine } from '../ui/printable.ts'
 import { modeWord } from './diff-rows.ts'
 import type { ReviewedFile } from './use-review-files.ts'
 
-export const statusLook: Readonly<Record<ReviewFile['status'], readonly [letter: string, tone: string]>> = {
+export const statusStyle: Readonly<Record<ReviewFile['status'], readonly [letter: string, tone: string]>> = {
   added: ['A', 'text-good'],
   modified: ['M', 'text-warning'],
   deleted: ['D', 'text-bad'],
@@ -20,7 +20,7 @@ export function FileHeader(props: {
   onView: (viewed: boolean) => void
 }) {
   const { file, folded, viewed, hidden } = props.file
-  const [letter, tone] = statusLook[file.status]
+  const [letter, tone] = statusStyle[file.status]
   const path = printableLine(file.path)
   const name = path.slice(path.lastIndexOf('/') + 1)
   return (

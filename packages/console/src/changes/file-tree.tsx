@@ -5,7 +5,7 @@ import { singleKeyOf } from '../shell/single-key.ts'
 import { inputClass } from '../ui/field.tsx'
 import { counted } from '../ui/format.ts'
 import { printableLine } from '../ui/printable.ts'
-import { statusLook } from './file-header.tsx'
+import { statusStyle } from './file-header.tsx'
 import { type Folder, type Leaf, leavesOf, treeOf } from './review-tree.ts'
 import { useViewedFiles } from './use-review-files.ts'
 
@@ -78,7 +78,7 @@ export function FileTree(props: { sessionId: string; review: Review; current: nu
   )
 }
 
-const rowLook =
+const rowClass =
   'flex h-7 w-full items-center gap-1.5 rounded-md px-1.5 text-left hover:bg-hover aria-[current]:bg-selected'
 
 function Level({ of, ...shown }: Shown & { of: Folder }) {
@@ -108,7 +108,7 @@ function FolderLine({ folder, ...shown }: Shown & { folder: Folder }) {
         aria-current={isCurrent || undefined}
         title={`${printableLine(path)}: ${counted(files, 'file')}, ${viewed} viewed, +${additions} −${deletions}`}
         onClick={() => shown.onFold(path)}
-        className={`${rowLook} text-ink-3`}
+        className={`${rowClass} text-ink-3`}
       >
         <ChevronRight className={`size-3.5 shrink-0 ${isClosed ? '' : 'rotate-90'}`} aria-hidden />
         <span className="min-w-0 flex-1 truncate">{printableLine(name)}</span>
@@ -125,7 +125,7 @@ function FolderLine({ folder, ...shown }: Shown & { folder: Folder }) {
 }
 
 function FileLine({ leaf: { file, at }, isViewed, onGo, current }: Shown & { leaf: Leaf }) {
-  const [letter, tone] = statusLook[file.status]
+  const [letter, tone] = statusStyle[file.status]
   const viewed = isViewed(at)
   return (
     <button
@@ -134,7 +134,7 @@ function FileLine({ leaf: { file, at }, isViewed, onGo, current }: Shown & { lea
       aria-current={at === current || undefined}
       title={printableLine(file.path)}
       onClick={() => onGo(at)}
-      className={rowLook}
+      className={rowClass}
     >
       <span className={`w-3 shrink-0 font-mono font-semibold ${tone}`}>
         {letter}

@@ -49,8 +49,8 @@ function spansOf(text: string, parser: StreamParser<unknown>, state: unknown): r
     if (stream.pos === stream.start) stuck++
     else {
       stuck = 0
-      const look = style === null ? '' : lookOf(style)
-      if (look !== '') spans.push({ from: stream.start, to: stream.pos, look })
+      const className = style === null ? '' : classOf(style)
+      if (className !== '') spans.push({ from: stream.start, to: stream.pos, className })
     }
   }
   return spans
@@ -97,7 +97,7 @@ const looks: readonly (readonly [RegExp, string])[] = [
 const known = new Map<string, string>()
 
 /** Returns the class for a parser's word for a piece of text. */
-function lookOf(style: string): string {
+function classOf(style: string): string {
   const found = known.get(style) ?? looks.find(([words]) => words.test(style))?.[1] ?? ''
   known.set(style, found)
   return found

@@ -4,7 +4,7 @@ import { diffWordsWithSpace } from 'diff'
 export interface LinePart {
   readonly text: string
   /** Class of its colour, or none. */
-  readonly look: string
+  readonly className: string
   /** True if this part of the line has changed. */
   readonly changed: boolean
 }
@@ -13,7 +13,7 @@ export interface LinePart {
 export interface Span {
   readonly from: number
   readonly to: number
-  readonly look: string
+  readonly className: string
 }
 
 /** More characters of a line than this are shown only when asked for: drawing four million takes seconds. */
@@ -28,7 +28,7 @@ export function partsOfLine(text: string, spans: readonly Span[], changes: reado
     const covers = (span: Span) => span.from <= from && span.to > from
     return {
       text: text.slice(from, places[at + 1]),
-      look: spans.find(covers)?.look ?? '',
+      className: spans.find(covers)?.className ?? '',
       changed: changes.some(covers),
     }
   })
@@ -47,10 +47,10 @@ export function changedWithin(before: string, after: string): readonly [readonly
   let [atLeft, atRight, same] = [0, 0, 0]
   for (const { value, added, removed } of diffWordsWithSpace(before, after)) {
     if (removed) {
-      left.push({ from: atLeft, to: atLeft + value.length, look: '' })
+      left.push({ from: atLeft, to: atLeft + value.length, className: '' })
       atLeft += value.length
     } else if (added) {
-      right.push({ from: atRight, to: atRight + value.length, look: '' })
+      right.push({ from: atRight, to: atRight + value.length, className: '' })
       atRight += value.length
     } else {
       atLeft += value.length

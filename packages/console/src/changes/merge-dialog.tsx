@@ -33,7 +33,7 @@ export function MergeDialog(props: {
         {problem}
         <DialogButtons>
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" busy={busy} onClick={onMerge}>
+          <Button variant="primary" busy={busy} onClick={onMerge}>
             <GitMerge className="size-4" aria-hidden /> {whenReady ? 'Merge when ready' : 'Merge'}
           </Button>
         </DialogButtons>

@@ -13,7 +13,7 @@ import { counted } from '../ui/format.ts'
 import { InlineProblem, LoadingLines } from '../ui/states.tsx'
 import { ChangedSince } from './changed-since.tsx'
 import { deliveryReason } from './delivery-text.ts'
-import { draftOf, hiddenNote, lastWords } from './draft.ts'
+import { draftOf, hiddenNote, lastMessage } from './draft.ts'
 import { NotBorneOut } from './not-borne-out.tsx'
 import { publicationsQuery } from './queries.ts'
 import { UnsentComments } from './unsent-comments.tsx'
@@ -34,7 +34,7 @@ export function Publish({ session, review }: { session: Session; review: Review 
           <Check className="size-4 text-good" aria-hidden /> Up to date
         </span>
       ) : (
-        <Button look="primary" verdict={verdict} onClick={() => setOpen(true)}>
+        <Button variant="primary" verdict={verdict} onClick={() => setOpen(true)}>
           <GitPullRequest className="size-4" aria-hidden /> Publish…
         </Button>
       )}
@@ -72,9 +72,9 @@ function PublishForm(props: {
   const { session, review, onHold, onDone } = props
   const rows = useLog(session.id, ({ view }) => view.rows)
   // What the agent says later sums up another revision.
-  const [said] = useState(() => lastWords(rows))
+  const [message] = useState(() => lastMessage(rows))
   const [form, setForm] = useState<Form>(() => ({
-    ...draftOf(session, review, said),
+    ...draftOf(session, review, message),
     draft: false,
     delivery: 'pull_request',
   }))
@@ -117,7 +117,7 @@ function PublishForm(props: {
             : ` as pull request #${made.result.pullRequest.number}.`}
         </p>
         <div className="flex justify-end">
-          <Button look="primary" onClick={onDone}>
+          <Button variant="primary" onClick={onDone}>
             Done
           </Button>
         </div>
@@ -135,7 +135,7 @@ function PublishForm(props: {
           id.current = crypto.randomUUID()
           setSent(null)
           // A description that nobody wrote is derived again for each choice.
-          const draft = (of: Review) => draftOf(session, of, said).body
+          const draft = (of: Review) => draftOf(session, of, message).body
           if (form.body === draft(review)) setForm({ ...form, body: draft(fresh) })
           onHold(fresh)
           // What is published is on screen behind the dialog.
@@ -235,7 +235,7 @@ function PublishForm(props: {
           )}
         </span>
         <Button onClick={onDone}>{busy ? 'Close' : 'Cancel'}</Button>
-        <Button type="submit" look="primary" busy={busy} disabled={form.title.trim() === ''}>
+        <Button type="submit" variant="primary" busy={busy} disabled={form.title.trim() === ''}>
           {form.delivery === 'pull_request' ? 'Open the pull request' : 'Publish the commit'}
         </Button>
       </div>
@@ -264,7 +264,7 @@ function Stale(props: { session: Session; read: Review; onTake: (fresh: Review) 
       <div className="flex justify-end gap-2">
         <Button onClick={onCancel}>Cancel</Button>
         <Button
-          look="primary"
+          variant="primary"
           disabled={fresh.data === undefined}
           onClick={() => fresh.data !== undefined && onTake(fresh.data)}
         >

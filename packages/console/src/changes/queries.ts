@@ -38,10 +38,10 @@ export const checksQuery = (sessionId: string, publicationId: string) =>
     queryKey: ['session', sessionId, 'checks', publicationId],
     queryFn: ({ signal }) =>
       call<PullChecks>('GET', `sessions/${sessionId}/publications/${publicationId}/checks`, undefined, signal),
-    refetchInterval: ({ state }) => nextLook(state.data),
+    refetchInterval: ({ state }) => refetchAfter(state.data),
   })
 
-function nextLook(found: Pick<PullChecks, 'state' | 'checks'> | undefined): number | false {
+function refetchAfter(found: Pick<PullChecks, 'state' | 'checks'> | undefined): number | false {
   if (found !== undefined && found.state !== 'open') return false
   const changing = found?.checks.some(({ state }) => state === 'pending' || state === 'missing')
   return changing === true ? 5_000 : 30_000
@@ -65,7 +65,7 @@ export const localPullQuery = (repositoryId: string, number: number) =>
     staleTime: 0,
     queryFn: async () =>
       (await call<{ pull: LocalPull }>('GET', `local-repositories/${repositoryId}/pulls/${number}`)).pull,
-    refetchInterval: ({ state }) => nextLook(state.data),
+    refetchInterval: ({ state }) => refetchAfter(state.data),
   })
 
 /** A revision as it was stored: it never changes, and needs no sandbox. */

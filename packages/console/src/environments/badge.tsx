@@ -7,8 +7,8 @@ const looks = {
 } as const
 
 /** A word for a state. */
-export function Badge({ look, children }: { look: keyof typeof looks; children: ReactNode }) {
+export function Badge({ tone, children }: { tone: keyof typeof looks; children: ReactNode }) {
   return (
-    <span className={`rounded-full px-2 py-0.5 text-2xs font-medium whitespace-nowrap ${looks[look]}`}>{children}</span>
+    <span className={`rounded-full px-2 py-0.5 text-2xs font-medium whitespace-nowrap ${looks[tone]}`}>{children}</span>
   )
 }

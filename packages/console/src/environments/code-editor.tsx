@@ -9,7 +9,7 @@ import { useCallback, useEffect, useRef } from 'react'
 
 const modes = { shell: StreamLanguage.define(shell), json: StreamLanguage.define(json) } as const
 
-const look = EditorView.theme({
+const theme = EditorView.theme({
   '&': { fontSize: '13px', color: 'var(--ink)', backgroundColor: 'var(--raised)', maxHeight: '28rem' },
   '&.cm-focused': { outline: 'none' },
   '.cm-scroller': { fontFamily: 'var(--font-mono)', lineHeight: '1.6', overflow: 'auto', minHeight: '9rem' },
@@ -85,7 +85,7 @@ export default function CodeEditor(props: CodeEditorProps) {
             // Line endings are the document's: CRLF is shown as a warning, not mended behind the person's back.
             EditorState.lineSeparator.of('\n'),
             modes[language],
-            look,
+            theme,
             syntaxHighlighting(highlighting),
             keymap.of([...defaultKeymap, ...historyKeymap]),
             attributes.current.of([]),

@@ -58,7 +58,7 @@ export function DocumentTab({ id, environment, editor, maySave, mayUpload, onSav
         <div className="sticky bottom-0 z-10 -mx-4 flex flex-wrap items-center gap-2 border-t border-line bg-canvas px-4 py-3 lg:-mx-6 lg:px-6">
           <Button
             type="submit"
-            look="primary"
+            variant="primary"
             hint="above"
             busy={editor.saving}
             verdict={maySave.allowed && !dirty ? { allowed: false, reason: 'Nothing is changed.' } : maySave}
@@ -66,7 +66,7 @@ export function DocumentTab({ id, environment, editor, maySave, mayUpload, onSav
             <Save className="size-4" aria-hidden /> {environment === null ? 'Create' : 'Save'}
           </Button>
           {dirty && environment !== null && (
-            <Button look="quiet" onClick={editor.discard}>
+            <Button variant="quiet" onClick={editor.discard}>
               <RotateCcw className="size-4" aria-hidden /> Discard edits
             </Button>
           )}
@@ -95,7 +95,7 @@ function ViewButton(props: { shown: boolean; blocked: boolean; onShow: () => voi
   const { shown, blocked, onShow, children } = props
   return (
     <Button
-      look="quiet"
+      variant="quiet"
       aria-pressed={shown}
       className={shown ? 'bg-selected font-medium text-ink' : ''}
       verdict={

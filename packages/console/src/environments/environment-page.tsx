@@ -53,8 +53,8 @@ function EnvironmentView({ environment }: { environment: Environment }) {
           <Link {...to.environments()} className="flex min-h-6 items-center text-xs text-ink-2 hover:text-ink">
             <ChevronLeft className="size-3.5" aria-hidden /> Environments
           </Link>
-          {environment.isDefault && <Badge look="accent">Default</Badge>}
-          {environment.archivedAt !== null && <Badge look="quiet">Archived</Badge>}
+          {environment.isDefault && <Badge tone="accent">Default</Badge>}
+          {environment.archivedAt !== null && <Badge tone="quiet">Archived</Badge>}
           <nav aria-label="Environment" className="flex w-full gap-1 overflow-x-auto lg:ml-auto lg:w-auto">
             {environmentTabs.map(name => (
               <Link
@@ -122,7 +122,7 @@ function Actions({ environment }: { environment: Environment }) {
       )}
       {archivedAt === null ? (
         <Button
-          look="quiet"
+          variant="quiet"
           busy={change.isPending}
           verdict={can('archive')}
           onClick={() =>

@@ -85,7 +85,7 @@ function Item({ environment }: { environment: Environment }) {
         <span className="flex min-w-0 flex-1 flex-col gap-0.5">
           <span className="flex items-center gap-2">
             <span className="truncate text-sm font-medium">{environment.name}</span>
-            {environment.isDefault && <Badge look="accent">Default</Badge>}
+            {environment.isDefault && <Badge tone="accent">Default</Badge>}
           </span>
           <span className="truncate text-xs text-ink-3">
             {[document.description, ...facts].filter(text => text !== '').join(' · ') || 'Empty'}

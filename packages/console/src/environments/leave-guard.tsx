@@ -19,12 +19,12 @@ export function LeaveGuard(props: { environmentId: string; dirty: boolean; onDis
       <div className="flex flex-col gap-4 px-5 pb-5">
         <p>This tab can keep your edits until you come back.</p>
         <div className="flex flex-wrap gap-2">
-          <Button look="primary" onClick={blocked.reset}>
+          <Button variant="primary" onClick={blocked.reset}>
             Go on editing
           </Button>
           <Button onClick={blocked.proceed}>Leave, and keep them</Button>
           <Button
-            look="danger"
+            variant="danger"
             onClick={() => {
               onDiscard()
               edits.write(environmentId, null)

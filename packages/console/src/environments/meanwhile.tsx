@@ -72,7 +72,7 @@ export function Meanwhile({
         </div>
       ))}
       <div className="flex flex-wrap gap-2">
-        <Button look="primary" onClick={() => editor.take(result, next)}>
+        <Button variant="primary" onClick={() => editor.take(result, next)}>
           Go on from revision {environment.revision}
         </Button>
         <Button onClick={() => editor.take(theirs, next)}>Discard my edits</Button>

@@ -47,7 +47,7 @@ export function SecretsTab({ environment }: { environment: Environment }) {
                 Replace
               </Button>
               <Button
-                look="danger"
+                variant="danger"
                 aria-label={`Remove ${name}`}
                 verdict={can('writeSecret')}
                 onClick={() => setRemoved(name)}
@@ -173,7 +173,7 @@ function SecretForm(props: { environment: Environment; name: string | null; onDo
       <div>
         <Button
           type="submit"
-          look="primary"
+          variant="primary"
           busy={write.isPending}
           verdict={
             can('writeSecret').allowed && !ready
@@ -209,7 +209,7 @@ function RemoveSecret({ environmentId, name, onDone }: { environmentId: string; 
         <InlineProblem error={remove.error} />
         <DialogButtons>
           <Button onClick={onDone}>Keep it</Button>
-          <Button look="danger" busy={remove.isPending} onClick={() => remove.mutate()}>
+          <Button variant="danger" busy={remove.isPending} onClick={() => remove.mutate()}>
             Remove the secret
           </Button>
         </DialogButtons>

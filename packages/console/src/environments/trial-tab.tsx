@@ -12,8 +12,8 @@ import { isUnderWay, startTrial, stopTrial, type Trial, useTrial } from './trial
 export function TrialTab({ environment, dirty }: { environment: Environment; dirty: boolean }) {
   const trial = useTrial(environment.id)
   const verdict = useEnvironmentCan(environment)('try')
-  const start = (look: 'primary' | 'plain') => (
-    <Button look={look} verdict={verdict} onClick={() => startTrial(environment)}>
+  const start = (variant: 'primary' | 'plain') => (
+    <Button variant={variant} verdict={verdict} onClick={() => startTrial(environment)}>
       <FlaskConical className="size-4" aria-hidden /> Try revision {environment.revision}
     </Button>
   )

@@ -92,7 +92,7 @@ const Line = memo(function Line({ text, pieces }: { text: string; pieces: readon
   }
   if (pieces === undefined) return printable(withoutReturn)
   return pieces.map((piece, at) => (
-    <span key={at} className={piece.look}>
+    <span key={at} className={piece.className}>
       {printable(piece.text.endsWith('\r') ? piece.text.slice(0, -1) : piece.text)}
     </span>
   ))

@@ -169,15 +169,15 @@ function Row({ id, row, isActive, isShown, isOpen, onPress }: RowProps) {
 }
 
 function Icon({ kind, isOpen }: { kind: string; isOpen: boolean }) {
-  const look = 'size-4 shrink-0'
+  const className = 'size-4 shrink-0'
   if (kind === 'directory') {
     return isOpen ? (
-      <FolderOpen className={`${look} text-accent`} aria-hidden />
+      <FolderOpen className={`${className} text-accent`} aria-hidden />
     ) : (
-      <Folder className={`${look} text-accent`} aria-hidden />
+      <Folder className={`${className} text-accent`} aria-hidden />
     )
   }
-  if (kind === 'link') return <Link2 className={`${look} text-ink-3`} aria-label="Link" />
-  if (kind === 'file') return <File className={`${look} text-ink-3`} aria-hidden />
-  return <FileQuestion className={`${look} text-ink-3`} aria-label="Not a file" />
+  if (kind === 'link') return <Link2 className={`${className} text-ink-3`} aria-label="Link" />
+  if (kind === 'file') return <File className={`${className} text-ink-3`} aria-hidden />
+  return <FileQuestion className={`${className} text-ink-3`} aria-label="Not a file" />
 }

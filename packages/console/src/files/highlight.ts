@@ -5,7 +5,7 @@ import { loaderOf } from '../ui/languages.ts'
 /** A piece of a line in one colour; '' for plain text. */
 export interface Piece {
   readonly text: string
-  readonly look: string
+  readonly className: string
 }
 
 /** Returns the pieces of every line, or null if the language of the file is not known. */
@@ -19,11 +19,11 @@ export async function highlight(name: string, lines: readonly string[]): Promise
   let lineStart = 0
   let at = 0
   /** Adds the text up to an end, which may lie some lines below. */
-  const add = (end: number, look: string) => {
+  const add = (end: number, className: string) => {
     while (at < end) {
       const lineEnd = lineStart + (lines[line]?.length ?? 0)
       const to = Math.min(end, lineEnd)
-      if (to > at) pieces[line]?.push({ text: text.slice(at, to), look })
+      if (to > at) pieces[line]?.push({ text: text.slice(at, to), className })
       at = to
       if (at === lineEnd && end > lineEnd) {
         line += 1
@@ -32,9 +32,9 @@ export async function highlight(name: string, lines: readonly string[]): Promise
       }
     }
   }
-  highlightTree(language.parser.parse(text), classHighlighter, (from, to, look) => {
+  highlightTree(language.parser.parse(text), classHighlighter, (from, to, className) => {
     add(from, '')
-    add(to, look)
+    add(to, className)
   })
   add(text.length, '')
   return pieces

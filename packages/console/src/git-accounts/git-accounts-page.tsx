@@ -63,7 +63,7 @@ export function GitAccountsPage() {
                 <span className="block text-xs text-ink-3">No account is connected.</span>
               </span>
               <Button
-                look="primary"
+                variant="primary"
                 busy={connect.isPending || connect.isSuccess}
                 onClick={() => connect.mutate(host.host)}
               >
@@ -86,18 +86,18 @@ function Account(props: { connection: GitConnection; busy: boolean; onConnect: (
       <span className="min-w-0 flex-1">
         <span className="flex flex-wrap items-center gap-2">
           <span className="truncate font-medium">{printableLine(login)}</span>
-          {status === 'expired' ? <Badge look="warning">Expired</Badge> : <Badge look="accent">Connected</Badge>}
+          {status === 'expired' ? <Badge tone="warning">Expired</Badge> : <Badge tone="accent">Connected</Badge>}
         </span>
         <span className="block text-xs text-ink-3">
           {hostName(connection)} · since {new Date(createdAt).toLocaleDateString()}
         </span>
       </span>
       {status === 'expired' && (
-        <Button look="primary" busy={busy} aria-label={`Connect ${login} again`} onClick={onConnect}>
+        <Button variant="primary" busy={busy} aria-label={`Connect ${login} again`} onClick={onConnect}>
           Connect again
         </Button>
       )}
-      <Button look="quiet" busy={busy} aria-label={`Disconnect ${login}`} onClick={onEnd}>
+      <Button variant="quiet" busy={busy} aria-label={`Disconnect ${login}`} onClick={onEnd}>
         <Unplug className="size-4" aria-hidden /> Disconnect
       </Button>
     </li>

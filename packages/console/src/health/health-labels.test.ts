@@ -46,6 +46,6 @@ const cases: readonly (readonly [string, string, Partial<Health>])[] = [
   ['plain', 'Everything works.', { models: { requests: 4, failed: 4 } }],
 ]
 
-test.each(cases)('is %s: %s', (look, text, changes) => {
-  expect(judge(health(changes), now)).toEqual({ look, text })
+test.each(cases)('is %s: %s', (tone, text, changes) => {
+  expect(judge(health(changes), now)).toEqual({ tone, text })
 })

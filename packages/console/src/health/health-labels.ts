@@ -2,13 +2,13 @@ import type { Health } from '@berth/contract'
 import { clockTime, counted } from '../ui/format.ts'
 
 /** How serious something is. */
-export type Look = 'plain' | 'warning' | 'bad'
+export type Tone = 'plain' | 'warning' | 'bad'
 
 /** A wait that is longer than this is worth a look. */
 const longWaitMs = 2 * 60_000
 
 export interface Judgement {
-  readonly look: Look
+  readonly tone: Tone
   readonly text: string
 }
 
@@ -16,37 +16,37 @@ export interface Judgement {
 export function judge({ hosts, runs, ended, models }: Health, nowMs: number): Judgement {
   const atWork = hosts.filter(({ away }) => !away)
   if (atWork.length === 0) {
-    return { look: 'bad', text: 'No host is at work. Runs wait until a worker starts.' }
+    return { tone: 'bad', text: 'No host is at work. Runs wait until a worker starts.' }
   }
   const rests = atWork.map(({ restsUntil }) => restsUntil).toSorted()
   const [soonest] = rests
   if (soonest && !rests.includes(null)) {
-    return { look: 'bad', text: `Every host has failed and rests. New sandboxes wait until ${clockTime(soonest)}.` }
+    return { tone: 'bad', text: `Every host has failed and rests. New sandboxes wait until ${clockTime(soonest)}.` }
   }
   if (models.requests >= 5 && models.failed * 2 > models.requests) {
     return {
-      look: 'bad',
+      tone: 'bad',
       text: 'Most requests to models failed in the last hour. Ask your operator about the providers.',
     }
   }
   const oldest = runs.oldest[0]
   if (oldest !== undefined && nowMs - Date.parse(oldest.queuedAt) > longWaitMs) {
-    return { look: 'warning', text: `${counted(runs.queued, 'Run')} in the queue: every host is busy.` }
+    return { tone: 'warning', text: `${counted(runs.queued, 'Run')} in the queue: every host is busy.` }
   }
   if (atWork.length < hosts.length) {
-    return { look: 'warning', text: `${counted(hosts.length - atWork.length, 'host')} away. The others go on.` }
+    return { tone: 'warning', text: `${counted(hosts.length - atWork.length, 'host')} away. The others go on.` }
   }
   const resting = rests.filter(until => until !== null).length
   if (resting > 0) {
-    return { look: 'warning', text: `${counted(resting, 'host')} at rest after failures. The others go on.` }
+    return { tone: 'warning', text: `${counted(resting, 'host')} at rest after failures. The others go on.` }
   }
   const failed = ended.failed + ended.crashed
   if (failed > 0) {
     const all = failed + ended.completed + ended.cancelled
-    const look = failed >= 5 && failed * 2 > all ? 'bad' : 'warning'
-    return { look, text: `${failed.toLocaleString('en')} of ${counted(all, 'Run')} failed in the last 24 hours.` }
+    const tone = failed >= 5 && failed * 2 > all ? 'bad' : 'warning'
+    return { tone, text: `${failed.toLocaleString('en')} of ${counted(all, 'Run')} failed in the last 24 hours.` }
   }
-  return { look: 'plain', text: 'Everything works.' }
+  return { tone: 'plain', text: 'Everything works.' }
 }
 
 const backlogNames: Readonly<Record<string, string>> = {

@@ -12,7 +12,7 @@ import { printableLine } from '../ui/printable.ts'
 import { Stat, Stats } from '../ui/stat.tsx'
 import { ErrorState, LoadingLines } from '../ui/states.tsx'
 import { type Column, Table } from '../ui/table.tsx'
-import { backlogName, judge, type Look } from './health-labels.ts'
+import { backlogName, judge, type Tone } from './health-labels.ts'
 import { healthQuery } from './queries.ts'
 
 /** Whether the service works for the organization. */
@@ -30,12 +30,12 @@ function Now() {
   if (health.isPending) return <LoadingLines lines={8} label="the health" />
   if (health.data === undefined) return <ErrorState error={health.error} retry={() => void health.refetch()} />
   const { runs, ended, hosts, leases, liveLeases, backlogs, models } = health.data
-  const { look, text } = judge(health.data, now)
+  const { tone, text } = judge(health.data, now)
   const wrong = ended.failed + ended.crashed
   return (
     <div className="flex flex-col gap-8">
-      <p role="status" className={`flex items-center gap-2.5 rounded-xl border px-4 py-3 font-medium ${frames[look]}`}>
-        {icons[look]} {health.error === null ? text : 'These numbers are old: Berth does not answer now.'}
+      <p role="status" className={`flex items-center gap-2.5 rounded-xl border px-4 py-3 font-medium ${frames[tone]}`}>
+        {icons[tone]} {health.error === null ? text : 'These numbers are old: Berth does not answer now.'}
         {wrong > 0 && (
           <Link
             {...to.sessions({ state: 'failed', everyone: true })}
@@ -57,7 +57,7 @@ function Now() {
           about={
             runs.oldest[0] === undefined ? 'Nothing waits' : `Oldest: ${ago(Date.parse(runs.oldest[0].queuedAt), now)}`
           }
-          look={look === 'warning' && runs.queued > 0 ? 'warning' : 'plain'}
+          tone={tone === 'warning' && runs.queued > 0 ? 'warning' : 'plain'}
         />
         <Stat
           name="Ended today"
@@ -68,7 +68,7 @@ function Now() {
           name="Model requests"
           value={models.requests.toLocaleString('en')}
           about={`${models.failed.toLocaleString('en')} failed, in the last hour`}
-          look={models.failed * 2 > models.requests ? 'bad' : 'plain'}
+          tone={models.failed * 2 > models.requests ? 'bad' : 'plain'}
         />
       </Stats>
       <Part title="Hosts" about="Machines that run sandboxes, for every organization of this deployment.">
@@ -121,13 +121,13 @@ function Now() {
   )
 }
 
-const frames: Readonly<Record<Look, string>> = {
+const frames: Readonly<Record<Tone, string>> = {
   plain: 'border-line bg-good-soft text-good',
   warning: 'border-warning-line bg-warning-soft text-warning',
   bad: 'border-bad-line bg-bad-soft text-bad',
 }
 
-const icons: Readonly<Record<Look, ReactNode>> = {
+const icons: Readonly<Record<Tone, ReactNode>> = {
   plain: <CircleCheck className="size-4.5 shrink-0" aria-hidden />,
   warning: <TriangleAlert className="size-4.5 shrink-0" aria-hidden />,
   bad: <OctagonAlert className="size-4.5 shrink-0" aria-hidden />,
@@ -163,11 +163,11 @@ const hostColumns = (now: number): readonly Column<Health['hosts'][number]>[] =>
     header: 'State',
     cell: ({ away, seenAt, restsUntil }) =>
       away ? (
-        <Badge look="warning">Away for {ago(Date.parse(seenAt), now)}</Badge>
+        <Badge tone="warning">Away for {ago(Date.parse(seenAt), now)}</Badge>
       ) : restsUntil !== null ? (
-        <Badge look="warning">Rests until {clockTime(restsUntil)}</Badge>
+        <Badge tone="warning">Rests until {clockTime(restsUntil)}</Badge>
       ) : (
-        <Badge look="quiet">At work</Badge>
+        <Badge tone="quiet">At work</Badge>
       ),
   },
   {
@@ -209,9 +209,9 @@ const leaseColumns = (now: number): readonly Column<Health['leases'][number]>[] 
     header: 'State',
     cell: ({ state, working }) =>
       state === 'creating' ? (
-        <Badge look="accent">Starting</Badge>
+        <Badge tone="accent">Starting</Badge>
       ) : (
-        <Badge look={working ? 'accent' : 'quiet'}>{working ? 'Working' : 'At rest'}</Badge>
+        <Badge tone={working ? 'accent' : 'quiet'}>{working ? 'Working' : 'At rest'}</Badge>
       ),
   },
   { id: 'runtime', header: 'Runtime', className: 'max-md:hidden', cell: ({ runtime }) => runtime },

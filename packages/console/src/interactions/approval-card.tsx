@@ -86,7 +86,7 @@ export function ApprovalCard(props: {
               key={choice}
               pressedBy={pressedBy}
               live={live}
-              look={choice === 'allow_once' ? 'primary' : 'plain'}
+              variant={choice === 'allow_once' ? 'primary' : 'plain'}
               verdict={verdict}
               disabled={busy}
               onClick={() => choose(choice)}

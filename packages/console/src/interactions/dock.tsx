@@ -1,7 +1,7 @@
 import type { DecisionOutcome, Interaction, Session } from '@berth/client'
 import { lazy, Suspense, useState } from 'react'
 import { ApprovalCard } from './approval-card.tsx'
-import { isForm, useOpen } from './asked.ts'
+import { isForm, useOpen } from './first-open.ts'
 import { useOfOpenSession } from './of-open-session.ts'
 
 /** Their Run waits without a deadline, so they come when there is one. */

@@ -70,7 +70,7 @@ export function FormCard(props: ToReply) {
           <Answered onPutAway={() => onBegun(false)} />
         ) : (
           <div>
-            <Button type="submit" look="primary" verdict={verdict} hint="above" busy={reply.busy} disabled={empty}>
+            <Button type="submit" variant="primary" verdict={verdict} hint="above" busy={reply.busy} disabled={empty}>
               Answer
             </Button>
           </div>

@@ -27,7 +27,7 @@ export function PlanCard(props: ToReply) {
           <KeyButton
             pressedBy="a"
             live={live}
-            look="primary"
+            variant="primary"
             verdict={verdict}
             busy={reply.busy}
             onClick={approve}

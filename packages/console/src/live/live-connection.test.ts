@@ -32,13 +32,13 @@ function scripted(onHeard?: FeedSink) {
   return { live, connections, open: () => connections.filter(({ signal }) => !signal.aborted) }
 }
 
-function sinkOf(told: unknown[], cursor = 0): SessionSink {
+function sinkOf(received: unknown[], cursor = 0): SessionSink {
   return {
     cursor: () => cursor,
-    event: ({ sequence }) => told.push(sequence),
-    preview: preview => told.push(preview),
-    connected: isConnected => told.push(isConnected),
-    failed: error => told.push(error),
+    event: ({ sequence }) => received.push(sequence),
+    preview: preview => received.push(preview),
+    connected: isConnected => received.push(isConnected),
+    failed: error => received.push(error),
   }
 }
 
@@ -48,8 +48,11 @@ const turns = async () => {
 
 test('a tab has one stream, whatever it follows, and none once it follows nothing', async () => {
   const { live, connections, open } = scripted()
-  const told: unknown[] = []
-  const stops = [live.followSession('a', sinkOf(told, 7)), live.followFeed(state => told.push(state?.id ?? 'list'))]
+  const received: unknown[] = []
+  const stops = [
+    live.followSession('a', sinkOf(received, 7)),
+    live.followFeed(state => received.push(state?.id ?? 'list')),
+  ]
   await turns()
   expect(connections.map(({ request }) => request)).toEqual([{ feed: true, sessions: [{ sessionId: 'a', after: 7 }] }])
   open()[0]?.tell({ kind: 'reset' }, { kind: 'session', session: { id: 's' } })
@@ -59,7 +62,7 @@ test('a tab has one stream, whatever it follows, and none once it follows nothin
   )
   open()[0]?.tell({ kind: 'preview', sessionId: 'a', preview: null }, null, 'noise')
   await turns()
-  expect(told).toEqual([true, 'list', 's', 8, null])
+  expect(received).toEqual([true, 'list', 's', 8, null])
   stops.push(live.followSession('b', sinkOf([])))
   await turns()
   expect([connections.length, open().length]).toEqual([2, 1])
@@ -84,21 +87,21 @@ test('a tab that rests has no stream, and asks from where it was when it wakes',
 
 test('each change is passed on once, however many listen, and never what another tab told', async () => {
   const heard: unknown[] = []
-  const told: unknown[] = []
+  const received: unknown[] = []
   const { live, open } = scripted(state => heard.push(state?.id ?? 'list'))
-  for (const name of ['lists', 'health']) live.followFeed(state => told.push(`${name} ${state?.id ?? 'list'}`))
+  for (const name of ['lists', 'health']) live.followFeed(state => received.push(`${name} ${state?.id ?? 'list'}`))
   await turns()
   open()[0]?.tell({ kind: 'reset' }, { kind: 'session', session: { id: 's' } })
   await turns()
   live.hear(null)
   expect(heard).toEqual(['list', 's'])
-  expect(told).toEqual(['lists list', 'health list', 'lists s', 'health s', 'lists list', 'health list'])
+  expect(received).toEqual(['lists list', 'health list', 'lists s', 'health s', 'lists list', 'health list'])
 })
 
 test('a page that only lists is told that the service is away, and that it is back', async () => {
   const { live, connections } = scripted()
-  const told: boolean[] = []
-  live.watch(() => told.push(live.isAway))
+  const received: boolean[] = []
+  live.watch(() => received.push(live.isAway))
   live.followFeed(() => {})
   await turns()
   connections[0]?.state(false)
@@ -107,5 +110,5 @@ test('a page that only lists is told that the service is away, and that it is ba
   live.rest(true)
   await turns()
   connections[0]?.state(false)
-  expect(told).toEqual([true, false, true, false])
+  expect(received).toEqual([true, false, true, false])
 })

@@ -108,9 +108,9 @@ export class LiveConnection {
     queueMicrotask(() => {
       this.#due = false
       const { feed, sessions } = this.#request()
-      const asked = JSON.stringify([feed, sessions.map(({ sessionId }) => sessionId)])
-      if (asked === this.#requested) return
-      this.#requested = asked
+      const subscription = JSON.stringify([feed, sessions.map(({ sessionId }) => sessionId)])
+      if (subscription === this.#requested) return
+      this.#requested = subscription
       this.#running?.abort()
       this.#running = null
       if (this.#resting || (!feed && sessions.length === 0)) return this.#setAway(false)

@@ -44,7 +44,7 @@ export const followFeed = (sink: FeedSink): (() => void) => live.followFeed(sink
 
 let resting: ReturnType<typeof setTimeout> | undefined
 
-function look(): void {
+function check(): void {
   clearTimeout(resting)
   if (document.visibilityState === 'visible') {
     live.rest(false)
@@ -61,7 +61,7 @@ export function shareLive(membershipId: string): void {
   minded = true
   const isHidden = () => document.visibilityState !== 'visible'
   joinTabs(membershipId, {
-    onLead: look,
+    onLead: check,
     onState: state => {
       if (isHidden()) live.hear(state)
     },
@@ -70,8 +70,8 @@ export function shareLive(membershipId: string): void {
     },
   })
   holdWhileInSight()
-  document.addEventListener('visibilitychange', look)
+  document.addEventListener('visibilitychange', check)
   // A machine that slept has a dead connection; the watchdog would find out much later.
   addEventListener('online', () => live.renew())
-  look()
+  check()
 }

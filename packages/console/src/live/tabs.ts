@@ -75,7 +75,7 @@ function heldPlace(onHeld: () => void): Promise<never> {
 /** Holds a lock, shared, for as long as somebody can see this tab. */
 export function holdWhileInSight(): void {
   let release: (() => void) | null = null
-  const look = () => {
+  const check = () => {
     if (document.visibilityState !== 'visible') {
       release?.()
       release = null
@@ -84,8 +84,8 @@ export function holdWhileInSight(): void {
       void navigator.locks?.request(`berth.in-sight.${scope}`, { mode: 'shared' }, () => held)
     }
   }
-  document.addEventListener('visibilitychange', look)
-  look()
+  document.addEventListener('visibilitychange', check)
+  check()
 }
 
 /** Returns true if somebody can see a tab of the membership. */

@@ -30,7 +30,7 @@ export function FileButton({
           <Paperclip className="size-4" aria-hidden />
         </IconButton>
       ) : (
-        <Button look="quiet" onClick={choose}>
+        <Button variant="quiet" onClick={choose}>
           <Paperclip className="size-4" aria-hidden /> Files
         </Button>
       )}

@@ -21,7 +21,7 @@ export function VoiceButton(props: { offered: boolean; onText: (text: string) =>
   return (
     <>
       <Button
-        look="quiet"
+        variant="quiet"
         hint="above"
         verdict={verdictOf(offered)}
         busy={voice.busy}

@@ -46,7 +46,7 @@ export function FormDialog<T extends FieldValues, R>(props: {
         {outcome}
         <DialogButtons>
           <Button onClick={onClose}>{keep}</Button>
-          <Button type="submit" look="primary" hint="above" busy={action.isPending} verdict={verdict}>
+          <Button type="submit" variant="primary" hint="above" busy={action.isPending} verdict={verdict}>
             {act}
           </Button>
         </DialogButtons>

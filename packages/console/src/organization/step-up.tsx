@@ -31,7 +31,7 @@ export function ActionProblem({ error }: { error: unknown }) {
           last ten minutes. You come back to this dialog, and what you entered stays.
         </span>
       </p>
-      <Button look="primary" busy={leave.isPending || leave.isSuccess} onClick={() => leave.mutate()}>
+      <Button variant="primary" busy={leave.isPending || leave.isSuccess} onClick={() => leave.mutate()}>
         Sign in again
       </Button>
       <InlineProblem error={leave.error} />

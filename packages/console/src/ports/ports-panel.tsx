@@ -93,11 +93,11 @@ function PortRow({ session, port, ports }: { session: Session; port: number; por
         {port}
       </span>
       <span className="ml-auto flex gap-2">
-        <Button look="quiet" verdict={can} busy={end.isPending} onClick={() => end.mutate()}>
+        <Button variant="quiet" verdict={can} busy={end.isPending} onClick={() => end.mutate()}>
           Close previews
         </Button>
         <Button
-          look={port === ports.previewCommand?.port ? 'primary' : 'plain'}
+          variant={port === ports.previewCommand?.port ? 'primary' : 'plain'}
           verdict={can}
           disabled={!ports.canPreview}
           busy={preview.isPending}

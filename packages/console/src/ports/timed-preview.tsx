@@ -34,7 +34,7 @@ export function StartPreview({ session }: { session: Session }) {
   return (
     <>
       <Button
-        look="primary"
+        variant="primary"
         verdict={useSessionCan(session)('startPreview')}
         busy={start.isPending}
         onClick={() => start.mutate(MINUTES)}
@@ -87,7 +87,7 @@ export function TimedPreview(props: { session: Session; preview: Preview; ports:
               <Button verdict={can} busy={start.isPending} onClick={extend}>
                 {MINUTES} more minutes
               </Button>
-              <Button look="quiet" verdict={can} busy={end.isPending} onClick={() => end.mutate()}>
+              <Button variant="quiet" verdict={can} busy={end.isPending} onClick={() => end.mutate()}>
                 <Square className="size-3.5" aria-hidden /> End
               </Button>
             </>
@@ -101,7 +101,7 @@ export function TimedPreview(props: { session: Session; preview: Preview; ports:
         <details open={hasEnded || !isServed(ports)} className="border-t border-line">
           <summary className="cursor-pointer px-3.5 py-2 text-xs text-ink-2">Output of the command</summary>
           <div className="mx-1 mb-1 rounded-md bg-code">
-            <TerminalText text={preview.output} atEnd look="max-h-72" />
+            <TerminalText text={preview.output} atEnd className="max-h-72" />
           </div>
         </details>
       )}

@@ -7,8 +7,8 @@ import { useLastEvent } from './use-last-event.ts'
 
 /** The commands that the agent has left running, in one line until somebody unfolds it. */
 export function BackgroundList({ session }: { session: Session }) {
-  const told = useLastEvent(session.id, agentStateTypes.background)
-  const commands = (told === undefined ? session.background : backgroundIn(told.data)) ?? []
+  const event = useLastEvent(session.id, agentStateTypes.background)
+  const commands = (event === undefined ? session.background : backgroundIn(event.data)) ?? []
   const running = commands.filter(({ status }) => status === 'running')
   const [first] = running
   if (first === undefined) return null

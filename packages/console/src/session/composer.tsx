@@ -2,7 +2,7 @@ import type { Interaction, Session } from '@berth/client'
 import { useRouteContext } from '@tanstack/react-router'
 import { ArrowUp, Clock, CornerDownRight } from 'lucide-react'
 import { type KeyboardEvent, lazy, type ReactNode, Suspense, useId, useState } from 'react'
-import { askedOf, isForm, useOpen } from '../interactions/asked.ts'
+import { firstOpen, isForm, useOpen } from '../interactions/first-open.ts'
 import { FileButton } from '../message/file-button.tsx'
 import { useAttachments, withSpoken } from '../message/use-attachments.ts'
 import { InlineProblem } from '../ui/states.tsx'
@@ -30,15 +30,15 @@ export function Composer({ session }: { session: Session }) {
   const next = useNextTurn(session)
   const waiting = next?.refused === null ? next : null
   const own = next?.writtenBy.id === viewer.user.id
-  const asked = askedOf(useOpen(session))
-  const outbox = useSend(session, viewer.user.id, waiting, asked, sent => files.forget(sent))
+  const question = firstOpen(useOpen(session))
+  const outbox = useSend(session, viewer.user.id, waiting, question, sent => files.forget(sent))
   const files = useAttachments(outbox.text, outbox.touch)
   const { attachments } = files
-  const queues = session.activeRunId !== undefined && asked === undefined
-  const isAnswer = asked !== undefined && !isForm(asked)
+  const queues = session.activeRunId !== undefined && question === undefined
+  const isAnswer = question !== undefined && !isForm(question)
   const refusal = outbox.strays
     ? ''
-    : asked !== undefined && !isAnswer
+    : question !== undefined && !isAnswer
       ? 'Answer the questions above first.'
       : !queues
         ? null
@@ -51,7 +51,7 @@ export function Composer({ session }: { session: Session }) {
               : null
   const verdict: Verdict =
     refusal === null ? can(queues ? 'queue' : isAnswer ? 'answer' : 'message') : { allowed: false, reason: refusal }
-  const words = wordsFor(session, asked)
+  const words = wordingFor(session, question)
   const steering = can('steer')
   if (session.archivedAt !== undefined && next === null) return null
   const submit = () => {
@@ -73,14 +73,14 @@ export function Composer({ session }: { session: Session }) {
       )}
       {outbox.strays ? (
         <Suspense>
-          <Stray asks={asked !== undefined} onKeep={outbox.keep} />
+          <Stray asks={question !== undefined} onKeep={outbox.keep} />
         </Suspense>
       ) : (
         <InlineProblem error={outbox.error} />
       )}
       {session.archivedAt === undefined && (
         <Box
-          runtime={asked === undefined ? session.runtime : ''}
+          runtime={question === undefined ? session.runtime : ''}
           words={words}
           text={outbox.text}
           onChange={outbox.change}
@@ -95,7 +95,7 @@ export function Composer({ session }: { session: Session }) {
               compact
             />
           </Suspense>
-          {steering.allowed && asked === undefined && (
+          {steering.allowed && question === undefined && (
             <button
               type="button"
               aria-label="Steer now"
@@ -127,17 +127,17 @@ export function Composer({ session }: { session: Session }) {
 }
 
 /** The words of the box: its name, the text while it is empty, and its button. */
-interface Words {
+interface Wording {
   readonly label: string
   readonly empty: string
   readonly send: string
 }
 
-function wordsFor({ activeRunId, continuation }: Session, asked: Interaction | undefined): Words {
-  if (asked !== undefined && !isForm(asked)) {
-    if (asked.kind === 'exit_plan_mode')
+function wordingFor({ activeRunId, continuation }: Session, question: Interaction | undefined): Wording {
+  if (question !== undefined && !isForm(question)) {
+    if (question.kind === 'exit_plan_mode')
       return { label: 'Changes to the plan', empty: 'Say what to change', send: 'Ask for changes' }
-    const hasOptions = (asked.request.questions?.[0]?.options.length ?? 0) > 0
+    const hasOptions = (question.request.questions?.[0]?.options.length ?? 0) > 0
     return { label: 'Your answer', empty: hasOptions ? 'Or answer in your own words' : 'Your answer', send: 'Answer' }
   }
   const label = 'Message to the agent'
@@ -153,7 +153,7 @@ function wordsFor({ activeRunId, continuation }: Session, asked: Interaction | u
 function Box(props: {
   /** Whose commands are offered. */
   runtime: string | undefined
-  words: Words
+  words: Wording
   text: string
   onChange: (text: string) => void
   onSubmit: () => void

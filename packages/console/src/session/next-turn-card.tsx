@@ -53,12 +53,12 @@ export function NextTurnCard(props: {
           <p className="line-clamp-4 whitespace-pre-wrap [overflow-wrap:anywhere]">{next.message}</p>
         </div>
         {session.archivedAt !== undefined ? (
-          <Button look="quiet" hint="above" onClick={() => void navigator.clipboard.writeText(next.message)}>
+          <Button variant="quiet" hint="above" onClick={() => void navigator.clipboard.writeText(next.message)}>
             Copy
           </Button>
         ) : (
           <Button
-            look="quiet"
+            variant="quiet"
             hint="above"
             verdict={can('answer')}
             busy={withdraw.isPending}

@@ -30,11 +30,11 @@ function send(sessionId: string): void {
 }
 
 function whenVisible(work: () => void): void {
-  const look = () => {
+  const check = () => {
     if (document.visibilityState !== 'visible') return
-    document.removeEventListener('visibilitychange', look)
+    document.removeEventListener('visibilitychange', check)
     work()
   }
-  document.addEventListener('visibilitychange', look)
-  look()
+  document.addEventListener('visibilitychange', check)
+  check()
 }

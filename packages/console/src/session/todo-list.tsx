@@ -6,8 +6,8 @@ import { useLastEvent } from './use-last-event.ts'
 
 /** The agent's to-do list: one line until somebody unfolds it. It goes once everything is done and nobody works. */
 export function TodoList({ session }: { session: Session }) {
-  const told = useLastEvent(session.id, agentStateTypes.plan)
-  const entries = (told === undefined ? session.plan?.entries : planIn(told.data)) ?? []
+  const event = useLastEvent(session.id, agentStateTypes.plan)
+  const entries = (event === undefined ? session.plan?.entries : planIn(event.data)) ?? []
   const { done, current } = planProgress(entries)
   if (entries.length === 0 || (current === undefined && session.activeRunId === undefined)) return null
   return (

@@ -43,7 +43,7 @@ export function useSend(
   session: Session,
   personId: string,
   waiting: NextTurn | null,
-  asked: Interaction | undefined,
+  question: Interaction | undefined,
   onSent: (attachments: readonly Attachment[]) => void,
 ): Outbox {
   const [text, setText] = useState(() => drafts.read(session.id))
@@ -61,7 +61,7 @@ export function useSend(
   const change = (next: string) => {
     renew()
     drafts.write(session.id, next)
-    if (text.trim() === '') setAim(asked?.id)
+    if (text.trim() === '') setAim(question?.id)
     setText(next)
   }
   const latest = useRef(text)
@@ -101,11 +101,11 @@ export function useSend(
     },
   })
   // An answer on its way may close its request before it is known to have come.
-  const strays = !sending.isPending && text.trim() !== '' && aim !== asked?.id
+  const strays = !sending.isPending && text.trim() !== '' && aim !== question?.id
   const post = (steers: boolean, attachments: readonly Attachment[]) => {
     if (sending.isPending || strays || text.trim() === '') return
     drafts.keepIds(session.id, [turnId.current, steerId.current])
-    sending.mutate({ steers, answers: steers ? undefined : asked, message: text, attachments })
+    sending.mutate({ steers, answers: steers ? undefined : question, message: text, attachments })
   }
   return {
     text,
@@ -114,7 +114,7 @@ export function useSend(
     strays,
     keep: () => {
       renew()
-      setAim(asked?.id)
+      setAim(question?.id)
     },
     change,
     prepend: before => change(text.trim() === '' ? before : `${before}\n\n${text}`),

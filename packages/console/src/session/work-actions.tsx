@@ -100,7 +100,7 @@ function NextStep({ session }: { session: Session }) {
       </Link>
     )
   }
-  return status === 'failed' || status === 'stopped' ? <WayOn session={session} look="button" /> : null
+  return status === 'failed' || status === 'stopped' ? <WayOn session={session} variant="button" /> : null
 }
 
 /** Makes another Session from where the newest stored Run ended, and goes there. */

@@ -9,7 +9,11 @@ import { InlineProblem } from '../ui/states.tsx'
 export const demonstrationTask = 'Write the Spanish greeting that the test asks for, or the next one.'
 
 /** A button that makes the organization's sample repository, and hands it on. */
-export function SampleButton(props: { label: string; look?: 'primary' | 'plain'; onMade: (made: Repository) => void }) {
+export function SampleButton(props: {
+  label: string
+  variant?: 'primary' | 'plain'
+  onMade: (made: Repository) => void
+}) {
   const sample = useMutation({
     mutationFn: async () => (await call<{ repository: Repository }>('PUT', 'sample-repository')).repository,
     onSuccess: repository => {
@@ -19,7 +23,7 @@ export function SampleButton(props: { label: string; look?: 'primary' | 'plain';
   })
   return (
     <>
-      <Button look={props.look ?? 'plain'} busy={sample.isPending} onClick={() => sample.mutate()}>
+      <Button variant={props.variant ?? 'plain'} busy={sample.isPending} onClick={() => sample.mutate()}>
         {props.label}
       </Button>
       <InlineProblem error={sample.error} />

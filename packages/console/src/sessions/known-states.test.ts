@@ -11,26 +11,26 @@ test('a change is told once, whether the list or the feed is first', () => {
   expect(known.read(second)).toEqual({ before: first })
   // The feed arrives later with the same states, which are compared with those of the list.
   const again = { ...second }
-  expect(known.told(again)?.before).toBe(second)
-  expect(known.told(third)?.before).toBe(again)
+  expect(known.received(again)?.before).toBe(second)
+  expect(known.received(third)?.before).toBe(again)
   expect(known.read({ ...third })?.before).toBe(third)
 })
 
 test('what is older than known changes nothing', () => {
   const known = new KnownStates()
   const newest = state(5)
-  expect(known.told(newest)).toEqual({ before: undefined })
+  expect(known.received(newest)).toEqual({ before: undefined })
   expect(known.read(state(4))).toBeNull()
-  expect(known.told(state(4))).toBeNull()
-  expect(known.told(state(6))?.before).toBe(newest)
+  expect(known.received(state(4))).toBeNull()
+  expect(known.received(state(6))?.before).toBe(newest)
 })
 
 test('the Session that was heard of longest ago is forgotten first', () => {
   const known = new KnownStates()
-  for (let at = 0; at < 2_000; at++) known.told(state(1, String(at)))
-  known.told(state(2, '0'))
-  known.told(state(1, 'one more'))
-  expect([known.told(state(3, '0'))?.before?.lastEventSequence, known.told(state(3, '1'))?.before]).toEqual([
+  for (let at = 0; at < 2_000; at++) known.received(state(1, String(at)))
+  known.received(state(2, '0'))
+  known.received(state(1, 'one more'))
+  expect([known.received(state(3, '0'))?.before?.lastEventSequence, known.received(state(3, '1'))?.before]).toEqual([
     2,
     undefined,
   ])

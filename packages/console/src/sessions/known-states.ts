@@ -15,7 +15,7 @@ export class KnownStates {
    * Records a state from the feed.
    * @returns the state before, undefined if the Session was not known; null if a newer one is known
    */
-  told(state: SessionState): { readonly before: SessionState | undefined } | null {
+  received(state: SessionState): { readonly before: SessionState | undefined } | null {
     const before = this.#states.get(state.id)
     return this.#note(before, state) ? { before } : null
   }

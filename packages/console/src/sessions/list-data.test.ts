@@ -66,14 +66,14 @@ test('a Session on two pages is shown once, and an archived one only among the a
 
 test('the feed moves a row at once, also out of a list of one state', () => {
   const data = dataOf([listed('a', { status: 'working' }), listed('b', { status: 'failed' })])
-  const told = withState(data, { ...listed('a').state, ...asks(), lastEventSequence: 6, title: 'New' })
-  expect(told && shown(told)).toEqual([
+  const next = withState(data, { ...listed('a').state, ...asks(), lastEventSequence: 6, title: 'New' })
+  expect(next && shown(next)).toEqual([
     ['needs_you', ['a']],
     ['rest', ['b']],
   ])
-  expect(told?.pages[0]?.sessions[0]?.session.title).toBe('New')
-  expect(told?.pages[0]?.sessions[0]?.session.status).toBe('needs_you')
-  expect(told && shown(told, { state: 'working', everyone: true })).toEqual([])
+  expect(next?.pages[0]?.sessions[0]?.session.title).toBe('New')
+  expect(next?.pages[0]?.sessions[0]?.session.status).toBe('needs_you')
+  expect(next && shown(next, { state: 'working', everyone: true })).toEqual([])
   expect(shown(data, { state: 'failed', everyone: true })).toEqual([['rest', ['b']]])
 })
 

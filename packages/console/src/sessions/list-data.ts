@@ -109,8 +109,8 @@ function withNewer(listed: ListedSession, state: SessionState): ListedSession {
   if (listed.session.id !== state.id || state.lastEventSequence < listed.state.lastEventSequence) return listed
   const { title, phase, status, lastRun, updatedAt, lastEventSequence } = state
   const archivedAt = state.archived ? { archivedAt: listed.session.archivedAt ?? updatedAt } : {}
-  const told = { title, phase, status, lastRun, updatedAt, lastEventSequence, ...archivedAt }
-  return { session: { ...listed.session, ...told }, state }
+  const next = { title, phase, status, lastRun, updatedAt, lastEventSequence, ...archivedAt }
+  return { session: { ...listed.session, ...next }, state }
 }
 
 /** Returns the list with Sessions that it did not have, on its first page. */

@@ -40,7 +40,7 @@ export function followLists(): void {
   following = true
   followFeed(state => {
     if (state === null) return readLists()
-    const change = known.told(state)
+    const change = known.received(state)
     tellLists(state)
     if (change !== null) for (const listener of listeners) listener(change.before, state)
   })

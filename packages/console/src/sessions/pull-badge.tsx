@@ -2,9 +2,9 @@ import type { SessionState } from '@berth/contract'
 import { GitMerge, GitPullRequest, GitPullRequestDraft, type LucideIcon } from 'lucide-react'
 
 type Pull = NonNullable<SessionState['pull']>
-type Look = readonly [icon: LucideIcon, words: string, ink: string]
+type BadgeStyle = readonly [icon: LucideIcon, words: string, ink: string]
 
-const merges: Readonly<Record<NonNullable<Pull['merge']>, Look>> = {
+const merges: Readonly<Record<NonNullable<Pull['merge']>, BadgeStyle>> = {
   admitted: [GitMerge, 'Merging', 'text-accent'],
   attempted: [GitMerge, 'Merging', 'text-accent'],
   waiting: [GitMerge, 'Merges when ready', 'text-accent'],
@@ -13,7 +13,7 @@ const merges: Readonly<Record<NonNullable<Pull['merge']>, Look>> = {
 }
 
 /** Returns how a pull request appears. Changes outside of Berth are not known here. */
-function lookOf({ draft, merge }: Pull): Look {
+function styleOf({ draft, merge }: Pull): BadgeStyle {
   if (merge !== null) return merges[merge]
   return draft
     ? [GitPullRequestDraft, 'Draft pull request', 'text-ink-3']
@@ -22,7 +22,7 @@ function lookOf({ draft, merge }: Pull): Look {
 
 /** The pull request that a Session delivered last, and where its merge stands. */
 export function PullBadge({ pull }: { pull: Pull }) {
-  const [Icon, words, ink] = lookOf(pull)
+  const [Icon, words, ink] = styleOf(pull)
   return (
     <span className={`flex items-center gap-1 ${ink}`} title={words}>
       <Icon className="size-3.5 shrink-0" aria-hidden />

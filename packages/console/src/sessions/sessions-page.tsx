@@ -168,13 +168,13 @@ function Selected(props: Parameters<typeof SelectionBar>[0] & { first: ListedSes
       className="flex items-center gap-2 rounded-xl border border-line bg-raised py-1.5 pr-1.5 pl-4 shadow-float"
     >
       <span className="mr-2 text-[0.8125rem] whitespace-nowrap tabular-nums">{selected.length} selected</span>
-      <Button look="quiet" onClick={selection.all} className="max-sm:hidden">
+      <Button variant="quiet" onClick={selection.all} className="max-sm:hidden">
         Select all
       </Button>
-      <Button look="quiet" onClick={selection.clear}>
+      <Button variant="quiet" onClick={selection.clear}>
         Clear
       </Button>
-      <Button look="danger" hint="above" verdict={can('archive')} onClick={() => onArchive(first)}>
+      <Button variant="danger" hint="above" verdict={can('archive')} onClick={() => onArchive(first)}>
         Archive…
       </Button>
     </div>

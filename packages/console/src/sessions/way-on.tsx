@@ -25,13 +25,13 @@ const looks = {
 
 interface Props {
   readonly session: Session
-  readonly look?: keyof typeof looks
+  readonly variant?: keyof typeof looks
 }
 
 /** A button for that step: the same message once more, or the word to go on. Pressed once, it is done with that Run. */
 export const WayOn = (props: Props) => <WayOnOf key={props.session.lastRun?.id} {...props} />
 
-function WayOnOf({ session, look = 'link' }: Props) {
+function WayOnOf({ session, variant = 'link' }: Props) {
   const step = wayOnOf(session)
   const { allowed } = useSessionCan(session)('message')
   const send = useMutation({
@@ -49,7 +49,7 @@ function WayOnOf({ session, look = 'link' }: Props) {
         type="button"
         disabled={send.isPending || send.isSuccess}
         onClick={() => send.mutate()}
-        className={looks[look]}
+        className={looks[variant]}
       >
         {step}
       </button>

@@ -32,7 +32,7 @@ export function BrowsersPage() {
       title="Browsers"
       actions={
         others.length > 1 && (
-          <Button look="danger" busy={end.isPending} onClick={() => end.mutate(others.map(({ id }) => id))}>
+          <Button variant="danger" busy={end.isPending} onClick={() => end.mutate(others.map(({ id }) => id))}>
             Sign out the others
           </Button>
         )

@@ -51,14 +51,14 @@ export function NotificationsPage() {
             <div className="flex flex-wrap gap-2">
               <Button onClick={() => notifications.choose(false)}>Turn off</Button>
               <Button
-                look="quiet"
+                variant="quiet"
                 onClick={() => new Notification('Berth', { body: 'This is how it looks.', tag: 'berth.trial' })}
               >
                 Show one now
               </Button>
             </div>
           ) : (
-            <Button look="primary" hint="above" verdict={verdictOf(permission)} onClick={() => void turnOn()}>
+            <Button variant="primary" hint="above" verdict={verdictOf(permission)} onClick={() => void turnOn()}>
               Turn on
             </Button>
           )}

@@ -91,7 +91,7 @@ export function PushSection() {
             <Button busy={end.isPending} onClick={() => end.mutate(current.id)}>
               Turn off here
             </Button>
-            <Button look="quiet" busy={test.isPending} onClick={() => test.mutate(current.id)}>
+            <Button variant="quiet" busy={test.isPending} onClick={() => test.mutate(current.id)}>
               Send a test
             </Button>
             <span role="status" className="text-xs text-ink-3">
@@ -101,7 +101,7 @@ export function PushSection() {
         </>
       ) : (
         <Button
-          look="primary"
+          variant="primary"
           hint="above"
           verdict={pushVerdict(permission)}
           busy={wish.isPending}

@@ -21,7 +21,7 @@ export function LinkQuestion({ url, onClose }: { url: string; onClose: () => voi
       >
         <ExternalLink className="size-3.5" aria-hidden /> Open
       </a>
-      <Button look="quiet" onClick={onClose}>
+      <Button variant="quiet" onClick={onClose}>
         Cancel
       </Button>
     </div>

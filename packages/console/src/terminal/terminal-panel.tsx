@@ -41,11 +41,11 @@ function Offer({ session, onOpen }: { session: Session; onOpen: () => void }) {
       title={isThere ? 'Work in the sandbox yourself' : 'The sandbox is asleep'}
       action={
         isThere ? (
-          <Button look="primary" verdict={can('terminal')} onClick={onOpen}>
+          <Button variant="primary" verdict={can('terminal')} onClick={onOpen}>
             Open a terminal
           </Button>
         ) : (
-          <Button look="primary" verdict={can('wake')} busy={wake.isPending} onClick={() => wake.mutate()}>
+          <Button variant="primary" verdict={can('wake')} busy={wake.isPending} onClick={() => wake.mutate()}>
             {wake.isPending ? 'Starting the sandbox…' : 'Start the sandbox'}
           </Button>
         )

@@ -43,7 +43,7 @@ function CreatePull(props: { session: Session; revision: string; open: boolean; 
   const review = useQuery({ ...storedReviewQuery(session.id, revision), enabled: open })
   return (
     <>
-      <Button look="primary" verdict={verdict} busy={open && review.isPending} onClick={() => onOpen(true)}>
+      <Button variant="primary" verdict={verdict} busy={open && review.isPending} onClick={() => onOpen(true)}>
         <GitPullRequest className="size-4" aria-hidden /> Create pull request
       </Button>
       <InlineProblem error={review.error} />

@@ -16,7 +16,7 @@ export function StepDetail({ step, endOnly }: { step: ToolStep; endOnly: boolean
     return (
       <div className="mb-2 ml-[1.875rem]">
         <div className="rounded-md border border-line bg-code">
-          <TerminalText text={step.output ?? ''} look="max-h-48" atEnd />
+          <TerminalText text={step.output ?? ''} className="max-h-48" atEnd />
         </div>
         {step.truncated && <Cut />}
       </div>

@@ -21,7 +21,7 @@ import { useLog } from '../session/logs.ts'
 import { counted } from '../ui/format.ts'
 import { printable, printableLine } from '../ui/printable.ts'
 import { useFolding, useUnfolded } from './open-rows.ts'
-import { workWords } from './work-words.ts'
+import { workSummary } from './work-summary.ts'
 
 const StepDetail = lazy(async () => ({ default: (await import('./step-detail.tsx')).StepDetail }))
 
@@ -41,7 +41,7 @@ const icons: Readonly<Record<string, LucideIcon>> = {
 export const Steps = memo(function Steps({ row, scope }: { row: StepsRow; scope: string }) {
   const [unfolded, toggle] = useUnfolded(`${scope}/${row.key}`)
   const { lane, steps } = row
-  const words = useMemo(() => workWords(steps), [steps])
+  const words = useMemo(() => workSummary(steps), [steps])
   const only = row.steps.length === 1 && lane === undefined ? row.steps[0] : undefined
   if (only !== undefined) return <StepLine step={only} scope={scope} />
   const tools = row.steps.filter(step => step.kind === 'tool')

@@ -12,8 +12,8 @@ function toEnd(node: HTMLElement | null): void {
 }
 
 /** A tool's output, in the colours of a terminal; `atEnd` scrolls to its end, where most of them tell how they went. */
-export function TerminalText(props: { text: string; atEnd?: boolean; look?: string }) {
-  const { text, atEnd = false, look = 'max-h-80' } = props
+export function TerminalText(props: { text: string; atEnd?: boolean; className?: string }) {
+  const { text, atEnd = false, className = 'max-h-80' } = props
   const [whole, setWhole] = useState(false)
   const shown = whole ? text : text.slice(-drawn)
   const spans = useMemo(() => parseAnsi(shown), [shown])
@@ -27,7 +27,7 @@ export function TerminalText(props: { text: string; atEnd?: boolean; look?: stri
       <pre
         tabIndex={0}
         ref={atEnd ? toEnd : undefined}
-        className={`${look} overflow-auto px-2.5 py-2 font-mono text-xs leading-relaxed whitespace-pre-wrap`}
+        className={`${className} overflow-auto px-2.5 py-2 font-mono text-xs leading-relaxed whitespace-pre-wrap`}
       >
         {spans.map((span, at) => (
           <span key={at} className={span.classes}>

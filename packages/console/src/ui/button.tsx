@@ -1,9 +1,9 @@
 import { type ComponentProps, type ReactNode, useId } from 'react'
 import type { Verdict } from '../session/session-can.ts'
 
-type Look = 'primary' | 'plain' | 'quiet' | 'danger'
+type Variant = 'primary' | 'plain' | 'quiet' | 'danger'
 
-const looks: Readonly<Record<Look, string>> = {
+const looks: Readonly<Record<Variant, string>> = {
   primary: 'bg-accent text-on-accent font-medium hover:bg-accent-hover',
   plain: 'bg-raised text-ink border border-line-strong hover:bg-hover',
   quiet: 'text-ink-2 hover:bg-hover hover:text-ink',
@@ -14,7 +14,7 @@ const shape =
   'inline-flex h-8 shrink-0 items-center justify-center gap-1.5 rounded-md px-3 text-[0.8125rem] whitespace-nowrap select-none max-lg:h-9'
 
 interface ButtonProps extends ComponentProps<'button'> {
-  readonly look?: Look
+  readonly variant?: Variant
   /** If it forbids, the button stays reachable by keyboard, does nothing, and says why. */
   readonly verdict?: Verdict | undefined
   readonly hint?: 'above' | 'below'
@@ -23,7 +23,7 @@ interface ButtonProps extends ComponentProps<'button'> {
 
 /** A button. One that cannot act now says why, on hover, on focus and to screen readers. */
 export function Button({
-  look = 'plain',
+  variant = 'plain',
   verdict,
   hint = 'below',
   busy = false,
@@ -39,7 +39,7 @@ export function Button({
         {...rest}
         aria-busy={busy || undefined}
         disabled={rest.disabled === true || busy}
-        className={`${shape} ${looks[look]} disabled:cursor-default disabled:opacity-60 ${className}`}
+        className={`${shape} ${looks[variant]} disabled:cursor-default disabled:opacity-60 ${className}`}
       />
     )
   }
@@ -90,6 +90,6 @@ export function IconButton({ label, className = '', ...rest }: IconButtonProps) 
 }
 
 /** The look of a button, for links. */
-export function buttonClass(look: Look = 'plain'): string {
-  return `${shape} ${looks[look]}`
+export function buttonClass(variant: Variant = 'plain'): string {
+  return `${shape} ${looks[variant]}`
 }

@@ -24,7 +24,7 @@ export function Confirm(props: {
         {problem}
         <DialogButtons>
           <Button onClick={onClose}>{keep}</Button>
-          <Button look="danger" hint="above" busy={busy} verdict={verdict} onClick={onAct}>
+          <Button variant="danger" hint="above" busy={busy} verdict={verdict} onClick={onAct}>
             {act}
           </Button>
         </DialogButtons>

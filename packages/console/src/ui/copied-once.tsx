@@ -24,7 +24,7 @@ export function CopiedOnce(props: { label: string; value: string; children: Reac
           <code ref={text} className="min-w-0 flex-1 self-center font-mono text-xs leading-5 [overflow-wrap:anywhere]">
             {value}
           </code>
-          <Button look="primary" onClick={() => void copy()}>
+          <Button variant="primary" onClick={() => void copy()}>
             {state === 'copied' ? <Check className="size-4" aria-hidden /> : <Copy className="size-4" aria-hidden />}
             {state === 'copied' ? 'Copied' : 'Copy'}
           </Button>

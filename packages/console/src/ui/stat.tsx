@@ -6,8 +6,8 @@ export function Stats({ children }: { children: ReactNode }) {
 }
 
 /** One number with its name and an explanation. */
-export function Stat(props: { name: string; value: string; about: string; look?: 'plain' | 'warning' | 'bad' }) {
-  const ink = { plain: '', warning: 'text-warning', bad: 'text-bad' }[props.look ?? 'plain']
+export function Stat(props: { name: string; value: string; about: string; tone?: 'plain' | 'warning' | 'bad' }) {
+  const ink = { plain: '', warning: 'text-warning', bad: 'text-bad' }[props.tone ?? 'plain']
   return (
     <div className="flex flex-col gap-0.5 rounded-xl border border-line px-4 py-3">
       <dt className="text-xs text-ink-3">{props.name}</dt>

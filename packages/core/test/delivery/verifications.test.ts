@@ -117,7 +117,8 @@ class Verifying {
   }
 }
 
-const told = ({ checks }: Verification) => checks.map(({ name, state, exitCode }) => [name, state, exitCode].join(' '))
+const outcomes = ({ checks }: Verification) =>
+  checks.map(({ name, state, exitCode }) => [name, state, exitCode].join(' '))
 const tails = ({ checks }: Verification) => Object.fromEntries(checks.map(each => [each.name, each.outputTail]))
 
 describe('a verification', () => {
@@ -154,7 +155,7 @@ describe('a verification', () => {
       optional: '',
       'says one thing': '2 tests failed\n',
     })
-    expect(told(verification)).toEqual([
+    expect(outcomes(verification)).toEqual([
       'sees passed 0',
       'writes passed 0',
       'sees the change only passed 0',
@@ -197,7 +198,7 @@ describe('a verification', () => {
     })
     const verifying = await Verifying.of(made)
     const failed = await verifying.ended(await verifying.ask())
-    expect(told(failed)).toEqual([
+    expect(outcomes(failed)).toEqual([
       'endless failed ',
       'forks passed 0',
       'fills the disk failed 1',

@@ -18,10 +18,10 @@ export async function startHttpToolServer(legacy: 'stateless' | 'reject' = 'stat
   const server = createServer(async (incoming, outgoing) => {
     requests.push(incoming.headers)
     const { method = 'GET', url = '/' } = incoming
-    const said = await buffer(incoming)
-    if (said.includes('"refuse"'))
+    const request = await buffer(incoming)
+    if (request.includes('"refuse"'))
       return void outgoing.writeHead(200, { 'content-type': 'text/event-stream' }).end(': \n\n')
-    const body = method === 'POST' ? { body: new Uint8Array(said) } : {}
+    const body = method === 'POST' ? { body: new Uint8Array(request) } : {}
     const headers = new Headers(Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]))
     const response = await handler.fetch(new Request(new URL(url, 'http://127.0.0.1'), { method, headers, ...body }))
     outgoing.writeHead(response.status, Object.fromEntries(response.headers))

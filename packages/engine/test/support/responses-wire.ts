@@ -79,7 +79,7 @@ function reasoning(text: string): Item {
 
 function message(text: string): Item {
   const item = { id: `msg_${replies}`, type: 'message', role: 'assistant' }
-  const part = (said: string) => ({ type: 'output_text', text: said, annotations: [] })
+  const part = (content: string) => ({ type: 'output_text', text: content, annotations: [] })
   return {
     item: { ...item, status: 'completed', content: [part(text)] },
     begun: { ...item, status: 'in_progress', content: [] },

@@ -1,6 +1,6 @@
 import { fromJsonSchema, McpServer } from '@modelcontextprotocol/server'
 
-const text = (said: string) => ({ content: [{ type: 'text' as const, text: said }] })
+const text = (content: string) => ({ content: [{ type: 'text' as const, text: content }] })
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 /** Returns a server made with the library, with a tool for each way in which a call can go. */

@@ -17,9 +17,9 @@ async function serve(listener: RequestListener): Promise<string> {
 }
 
 let answer = ''
-let asked: { request: IncomingMessage; body: string } | undefined
+let received: { request: IncomingMessage; body: string } | undefined
 const provider = await serve(async (request, response) => {
-  asked = { request, body: await text(request) }
+  received = { request, body: await text(request) }
   if (answer === 'redirect') response.writeHead(302, { location: '/elsewhere' }).end()
   else if (answer === 'refuse') response.writeHead(429).end('key sk-search is exhausted')
   else response.end(answer)
@@ -80,9 +80,9 @@ test.each<readonly [string, SearchConfig, object, object, object]>([
   search = config
   answer = JSON.stringify(body)
   const reply = await ask()
-  expect(asked?.request).toMatchObject(request)
+  expect(received?.request).toMatchObject(request)
   if (config.kind === 'openai-compatible')
-    expect(JSON.parse(asked?.body ?? '')).toEqual({ model: 'sonar', messages: [{ role: 'user', content: 'a & b' }] })
+    expect(JSON.parse(received?.body ?? '')).toEqual({ model: 'sonar', messages: [{ role: 'user', content: 'a & b' }] })
   expect(JSON.parse(reply.text)).toEqual(result)
 })
 
@@ -100,12 +100,12 @@ test.each([
 test('without a Run or a query nothing is asked, and other paths are left to others', async () => {
   search = json()
   answer = '{}'
-  asked = undefined
+  received = undefined
   expect(await ask('/_berth/search', { query: ' ' })).toMatchObject({ status: 400 })
   expect(await ask('/_berth/search', { query: 'x'.repeat(5000) })).toMatchObject({ status: 400 })
   isAtWork = false
   expect(await ask()).toEqual({ status: 403, text: 'no Run is active in this sandbox' })
   isAtWork = true
-  expect(asked).toBeUndefined()
+  expect(received).toBeUndefined()
   expect(await ask('/_berth/git-credential/get')).toEqual({ status: 200, text: 'others' })
 })

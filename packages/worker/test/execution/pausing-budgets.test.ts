@@ -52,16 +52,16 @@ async function paused() {
   upstream.next(bash('echo one > first'), bash('cat first'), says({ text: 'Done.' }))
   const session = await test.api.createSession({ budget: { costUsd: 1.5 * costOfOne } }, 'Begin')
   const question = await openQuestion(session)
-  const asked = () => upstream.requests.length - before
-  expect(asked()).toBe(2)
+  const requests = () => upstream.requests.length - before
+  expect(requests()).toBe(2)
   const { status } = await test.api.run(session.id, session.activeRunId ?? '')
   expect(status).toBe('awaiting')
-  return { session, question, asked }
+  return { session, question, requests }
 }
 
 describe("a Session's budget", () => {
   it('lets its Run wait, which goes on with the refused request once people raise it', async () => {
-    const { session, question, asked } = await paused()
+    const { session, question, requests } = await paused()
     const refused = await until('the refusal to be kept', async () => {
       const text = 'select error_code from gateway_requests where session_id = $1 and error_code is not null'
       return (await test.db.database.query(text, [session.id])).rows[0]
@@ -84,7 +84,7 @@ describe("a Session's budget", () => {
     const run = await ended(session)
     expect(outcomeOf(run)).toBe('completed completed - 1')
     expect(run.run).toMatchObject({ turns: 3, result: { summary: 'Done.' } })
-    expect(asked()).toBe(3)
+    expect(requests()).toBe(3)
     expect(activitiesOf(run)).toMatchObject([{ status: 'succeeded' }, { status: 'succeeded', output: 'one\n' }])
     expect(reportedBudgets(run.events)).toEqual([
       { scope: 'session', spentUsd: expect.closeTo(2 * costOfOne, 9), limitUsd: 1.5 * costOfOne, share: 0.8 },
@@ -93,11 +93,11 @@ describe("a Session's budget", () => {
   })
 
   it('ends its Run with its work if people stop it', async () => {
-    const { session, question, asked } = await paused()
+    const { session, question, requests } = await paused()
     expect((await reply(session, question, 'Stop')).status).toBe(202)
     const run = await ended(session)
     expect(outcomeOf(run)).toBe('completed cost_budget - 1')
-    expect(asked()).toBe(2)
+    expect(requests()).toBe(2)
     // The next Turn finds the budget as it was.
     upstream.next(says({ text: 'Never said.' }))
     const { run: next } = await test.api.submitTurn(session.id, 'Go on')

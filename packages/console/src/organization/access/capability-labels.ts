@@ -1,6 +1,6 @@
 import type { Capability } from '@berth/contract'
 
-type Words = readonly [name: string, means: string]
+type Label = readonly [name: string, means: string]
 
 const cloud = {
   'svc.cloud.access': ['Use Berth Cloud', 'Without it nothing else below counts.'],
@@ -15,13 +15,13 @@ const cloud = {
   'environments:use': ['Use environments', 'Start Sessions in an environment of the organization.'],
   'environments:manage': ['Manage environments', 'Write environments and their secrets.'],
   'svc.cloud.runtime-releases:probe': ['Probe releases', 'Try a new engine in Sessions of its own.'],
-} as const satisfies Partial<Record<Capability, Words>>
+} as const satisfies Partial<Record<Capability, Label>>
 
 const gateway = {
   'svc.ai.invoke': ['Call models', 'Use the AI gateway. It costs money with each request.'],
-} as const satisfies Partial<Record<Capability, Words>>
+} as const satisfies Partial<Record<Capability, Label>>
 
-const all: Record<Capability, Words> = { ...cloud, ...gateway }
+const all: Record<Capability, Label> = { ...cloud, ...gateway }
 
 /** Capabilities in the groups in which people grant them. */
 export const capabilityGroups: readonly { readonly label: string; readonly capabilities: readonly Capability[] }[] = [
@@ -45,8 +45,8 @@ export const presets: readonly { readonly label: string; readonly capabilities: 
 ]
 
 /** Returns a capability's name and meaning for people. One that this page does not know keeps its own name. */
-export function capabilityLabel(capability: string): Words {
-  return (all as Readonly<Record<string, Words>>)[capability] ?? [capability, '']
+export function capabilityLabel(capability: string): Label {
+  return (all as Readonly<Record<string, Label>>)[capability] ?? [capability, '']
 }
 
 /** Returns a grant in a few words. */

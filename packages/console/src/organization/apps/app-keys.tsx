@@ -41,7 +41,7 @@ export function AppKeys({ organizationId, slug, dialog }: KeysProps) {
       hint="The backend signs its assertions with the private half, which never leaves it. Berth knows the public one."
       actions={
         <Button
-          look={list.isSuccess && active.length === 0 ? 'primary' : 'plain'}
+          variant={list.isSuccess && active.length === 0 ? 'primary' : 'plain'}
           verdict={can('registerAppKey', { full: active.length >= mostKeys })}
           onClick={() => dialog.open('register')}
         >
@@ -76,7 +76,7 @@ const columnsOf = (dialog: Dialog): readonly Column<AppKey>[] => [
         <code title={kid} className={`truncate font-mono text-xs ${revokedAt === undefined ? '' : 'text-ink-3'}`}>
           {kid}
         </code>
-        {revokedAt !== undefined && <Badge look="quiet">Revoked</Badge>}
+        {revokedAt !== undefined && <Badge tone="quiet">Revoked</Badge>}
       </span>
     ),
   },

@@ -44,7 +44,7 @@ export function AppPage() {
             <Link {...to.webhooks({ app: app.slug })} className={buttonClass()}>
               <Webhook className="size-4" aria-hidden /> Webhooks
             </Link>
-            <Button look="danger" verdict={can('deleteApp')} onClick={() => dialog.open('delete')}>
+            <Button variant="danger" verdict={can('deleteApp')} onClick={() => dialog.open('delete')}>
               <Trash2 className="size-4" aria-hidden /> Delete
             </Button>
           </>

@@ -24,7 +24,7 @@ export function AppsPage() {
       title="Apps"
       needs="organization.applications.manage"
       actions={
-        <Button look="primary" verdict={can('createApp')} onClick={() => dialog.open('new')}>
+        <Button variant="primary" verdict={can('createApp')} onClick={() => dialog.open('new')}>
           <Plus className="size-4" aria-hidden /> New app
         </Button>
       }
@@ -47,7 +47,7 @@ function Apps({ dialog }: { dialog: Dialog }) {
           icon={AppWindow}
           title="No apps yet"
           action={
-            <Button look="primary" onClick={() => dialog.open('new')}>
+            <Button variant="primary" onClick={() => dialog.open('new')}>
               <Plus className="size-4" aria-hidden /> Make the first app
             </Button>
           }

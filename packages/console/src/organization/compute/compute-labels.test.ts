@@ -1,10 +1,10 @@
 import type { OwnHost } from '@berth/contract'
 import { expect, test } from 'vitest'
 import { clockTime } from '../../ui/format.ts'
-import { lookOf, obstacleOf, ordersOf, readCapacity, stateOf } from './compute-labels.ts'
+import { obstacleOf, ordersOf, readCapacity, stateOf, toneOf } from './compute-labels.ts'
 
 test('a machine that is refused or silent looks bad, and an unknown state is shown as it is', () => {
-  expect(['ready', 'outdated', 'away', 'waiting', 'drained'].map(state => lookOf({ state }))).toEqual([
+  expect(['ready', 'outdated', 'away', 'waiting', 'drained'].map(state => toneOf({ state }))).toEqual([
     'good',
     'bad',
     'bad',
@@ -20,7 +20,7 @@ test('a machine at rest tells until when, and why', () => {
   const text = stateOf({ state: 'resting', restsUntil, restsBecause: 'no_answer' })
   expect(text).toBe(`Gets no sandbox until ${clockTime(restsUntil)}: it did not answer`)
   expect(stateOf({ state: 'resting', restsUntil, restsBecause: 'molten' })).toMatch('it failed')
-  expect(lookOf({ state: 'resting' })).toBe('bad')
+  expect(toneOf({ state: 'resting' })).toBe('bad')
 })
 
 test.each([

@@ -40,7 +40,7 @@ export function ordersOf({ state }: Pick<OwnHost, 'state'>): readonly Order[] {
 }
 
 /** Returns how a machine does at a glance. */
-export const lookOf = ({ state }: Pick<OwnHost, 'state'>): 'good' | 'quiet' | 'bad' =>
+export const toneOf = ({ state }: Pick<OwnHost, 'state'>): 'good' | 'quiet' | 'bad' =>
   state === 'ready' ? 'good' : state === 'away' || state === 'outdated' || state === 'resting' ? 'bad' : 'quiet'
 
 /** Returns why an organization that runs on its own machines starts nothing, and its next step; null if nothing is in its way. */

@@ -12,7 +12,7 @@ import { Part } from '../limits/limits-page.tsx'
 import { useOrganizationCan } from '../organization-can.ts'
 import { SectionPage } from '../section-page.tsx'
 import { AdmitDialog, LostDialog, RemoveDialog, RunsOnDialog } from './compute-dialogs.tsx'
-import { lookOf, obstacleOf, ordersOf, startOf, stateOf } from './compute-labels.ts'
+import { obstacleOf, ordersOf, startOf, stateOf, toneOf } from './compute-labels.ts'
 import { computeQuery, markHost } from './queries.ts'
 
 /** Which machines the organization runs on, and those that it brings itself. */
@@ -28,7 +28,7 @@ function Admit() {
   const can = useOrganizationCan()
   const dialog = useDialog()
   return (
-    <Button look="primary" verdict={can('changeCompute')} onClick={() => dialog.open('admit')}>
+    <Button variant="primary" verdict={can('changeCompute')} onClick={() => dialog.open('admit')}>
       <Plus className="size-4" aria-hidden /> Admit a machine
     </Button>
   )
@@ -132,7 +132,7 @@ function Machine({ host, dialog }: { host: OwnHost; dialog: Dialog }) {
         <p className="truncate font-medium">{name}</p>
         <p className="flex flex-wrap items-center gap-2 text-xs text-ink-3">
           <span className="flex items-baseline gap-2">
-            <span className={`dot shrink-0 ${dots[lookOf(host)]}`} aria-hidden />
+            <span className={`dot shrink-0 ${dots[toneOf(host)]}`} aria-hidden />
             {stateOf(host)}
           </span>
           <span className="tabular-nums">{held}</span>
@@ -149,7 +149,7 @@ function Machine({ host, dialog }: { host: OwnHost; dialog: Dialog }) {
         {orders.map(([label, to]) => (
           <Button
             key={label}
-            look="quiet"
+            variant="quiet"
             aria-label={`${label} ${name}`}
             busy={mark.isPending && mark.variables === to}
             verdict={can('changeCompute')}
@@ -160,7 +160,7 @@ function Machine({ host, dialog }: { host: OwnHost; dialog: Dialog }) {
         ))}
         {host.state === 'away' && host.sandboxes > 0 && (
           <Button
-            look="quiet"
+            variant="quiet"
             aria-label={`Declare ${name} lost`}
             verdict={can('changeCompute')}
             onClick={() => dialog.open('lost', host.id)}
@@ -169,7 +169,7 @@ function Machine({ host, dialog }: { host: OwnHost; dialog: Dialog }) {
           </Button>
         )}
         <Button
-          look="quiet"
+          variant="quiet"
           aria-label={`Remove ${name}`}
           verdict={can('changeCompute')}
           onClick={() => dialog.open('remove', host.id)}

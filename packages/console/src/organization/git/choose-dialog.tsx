@@ -48,7 +48,7 @@ export function ChooseDialog({ organizationId, onClose }: DialogProps) {
               there, and come back to this dialog.
             </p>
             <Button
-              look="primary"
+              variant="primary"
               busy={prove.isPending || prove.isSuccess}
               onClick={() => prove.mutate(host.host)}
             >{`Continue with ${hostName(host)}`}</Button>
@@ -113,7 +113,7 @@ function Accounts({ organizationId, connection, onClose }: DialogProps & { conne
           Install the App on another account <ExternalLink className="size-3.5" aria-hidden />
         </a>
         <span className="text-xs text-ink-3">at {new URL(installUrl).host}</span>
-        <Button look="quiet" className="ml-auto" busy={found.isFetching} onClick={() => void found.refetch()}>
+        <Button variant="quiet" className="ml-auto" busy={found.isFetching} onClick={() => void found.refetch()}>
           <RotateCw className="size-3.5" aria-hidden /> Look again
         </Button>
       </div>

@@ -43,7 +43,7 @@ export function ConnectDialog({ organizationId, account, onClose }: DialogProps 
         <DialogButtons>
           <Button onClick={onClose}>Cancel</Button>
           <Button
-            look="primary"
+            variant="primary"
             hint="above"
             busy={add.isPending}
             verdict={can('changeConnections')}
@@ -113,7 +113,7 @@ export function AccessDialog({ organizationId, connection, onClose }: DialogProp
         <ActionProblem error={change.error} />
         <div className="flex flex-wrap gap-2">
           <Button
-            look="primary"
+            variant="primary"
             busy={change.isPending}
             verdict={can('changeConnections')}
             onClick={() => change.mutate()}

@@ -104,7 +104,7 @@ function Connect({ children }: { children: string }) {
   const { data } = useQuery({ ...gitAccountsQuery, enabled: can('changeConnections').allowed })
   if (data === undefined || data.hosts.length === 0) return null
   return (
-    <Button look="primary" verdict={can('changeConnections')} onClick={() => dialog.open('choose')}>
+    <Button variant="primary" verdict={can('changeConnections')} onClick={() => dialog.open('choose')}>
       <Plus className="size-4" aria-hidden /> {children}
     </Button>
   )
@@ -136,12 +136,12 @@ function Connected({ connection, dialog }: { connection: Connection; dialog: Dia
           <GitBranch className="size-4 text-ink-3" aria-hidden />
           <span className="font-medium">{printableLine(accountLogin)}</span>
           <span className="text-ink-3">{hostName(connection)}</span>
-          <Badge look="quiet">
+          <Badge tone="quiet">
             {allRepositories
               ? 'All repositories, later ones too'
               : counted(repositories.length, 'repository', 'repositories')}
           </Badge>
-          {personalAccess && <Badge look="accent">With access of their own</Badge>}
+          {personalAccess && <Badge tone="accent">With access of their own</Badge>}
         </p>
         {named.length > 0 && (
           <ul aria-label={`Repositories of ${accountLogin}`} className="flex flex-wrap gap-1.5 text-xs text-ink-2">
@@ -158,7 +158,7 @@ function Connected({ connection, dialog }: { connection: Connection; dialog: Dia
       </div>
       {(personalAccess || provider !== 'local') && (
         <Button
-          look="quiet"
+          variant="quiet"
           aria-label={`Access to ${accountLogin}`}
           verdict={can('changeConnections')}
           onClick={() => dialog.open('access', id)}
@@ -167,7 +167,7 @@ function Connected({ connection, dialog }: { connection: Connection; dialog: Dia
         </Button>
       )}
       <Button
-        look="quiet"
+        variant="quiet"
         aria-label={`Disconnect ${accountLogin}`}
         verdict={can('changeConnections')}
         onClick={() => dialog.open('disconnect', id)}

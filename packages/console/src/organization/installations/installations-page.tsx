@@ -100,7 +100,7 @@ const columnsOf = (dialog: Dialog): readonly Column<Installation>[] => [
         <span className="text-ink-2">Active</span>
       ) : (
         <span className="flex items-center gap-2 text-ink-3">
-          <Badge look="quiet">Revoked</Badge>
+          <Badge tone="quiet">Revoked</Badge>
           <span className="max-sm:hidden">
             <Day at={revokedAt} />
           </span>

@@ -38,7 +38,7 @@ export function IntegrationPage() {
       needs={needs}
       actions={
         integration !== undefined && (
-          <Button look="danger" verdict={can('deleteIntegration')} onClick={() => dialog.open('delete')}>
+          <Button variant="danger" verdict={can('deleteIntegration')} onClick={() => dialog.open('delete')}>
             <Trash2 className="size-4" aria-hidden /> Delete
           </Button>
         )

@@ -25,7 +25,7 @@ export function IntegrationsPage() {
       title="Integrations"
       needs="organization.integrations.manage"
       actions={
-        <Button look="primary" verdict={can('createIntegration')} onClick={() => dialog.open('new')}>
+        <Button variant="primary" verdict={can('createIntegration')} onClick={() => dialog.open('new')}>
           <Plus className="size-4" aria-hidden /> New integration
         </Button>
       }
@@ -48,7 +48,7 @@ function Integrations({ dialog }: { dialog: Dialog }) {
           icon={KeyRound}
           title="No integrations yet"
           action={
-            <Button look="primary" onClick={() => dialog.open('new')}>
+            <Button variant="primary" onClick={() => dialog.open('new')}>
               <Plus className="size-4" aria-hidden /> Make the first integration
             </Button>
           }

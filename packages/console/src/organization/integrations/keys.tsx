@@ -35,7 +35,7 @@ export function Keys(props: { organizationId: string; integration: Integration; 
       cell: key => (
         <span className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-0.5">
           <code className="truncate font-mono text-xs">{keyName(key)}</code>
-          <Badge look="quiet">{keyKinds[key.kind]}</Badge>
+          <Badge tone="quiet">{keyKinds[key.kind]}</Badge>
         </span>
       ),
     },
@@ -83,7 +83,7 @@ export function Keys(props: { organizationId: string; integration: Integration; 
       hint="Two of a kind can be active: add the second, deploy it, and revoke the first without a pause."
       actions={
         <Button
-          look={keys.length === 0 ? 'primary' : 'plain'}
+          variant={keys.length === 0 ? 'primary' : 'plain'}
           verdict={can('createKey', { full: isFull(integration) })}
           onClick={() => dialog.open('key')}
         >

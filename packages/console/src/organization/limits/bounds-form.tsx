@@ -72,7 +72,7 @@ export function BoundsForm(props: { label: string; bounds: readonly Bound[]; set
       </div>
       <InlineProblem error={save.error} />
       <div className="flex items-center gap-3">
-        <Button type="submit" look="primary" busy={save.isPending} verdict={verdict} hint="above">
+        <Button type="submit" variant="primary" busy={save.isPending} verdict={verdict} hint="above">
           Save
         </Button>
         <p role="status" className="text-xs text-ink-3">

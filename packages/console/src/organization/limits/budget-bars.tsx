@@ -35,7 +35,7 @@ export function BudgetBars({ budgets, children }: { budgets: readonly Budget[]; 
 function BudgetBar({ budget }: { budget: Budget }) {
   const { name, scope, period, setBy, limitUsd, spentUsd, resetsAt, onReached } = budget
   const share = limitUsd === 0 ? 1 : Math.min(1, spentUsd / limitUsd)
-  const look = share >= 1 ? 'bg-bad' : share >= 0.8 ? 'bg-dot-attention' : 'bg-chart-1'
+  const fill = share >= 1 ? 'bg-bad' : share >= 0.8 ? 'bg-dot-attention' : 'bg-chart-1'
   const when = periods[period] ?? period
   const title = scope === 'organization' ? when : `${name ?? 'Somebody who left'}, ${when.toLowerCase()}`
   return (
@@ -48,7 +48,7 @@ function BudgetBar({ budget }: { budget: Budget }) {
         </span>
       </p>
       <span aria-hidden className="h-1.5 overflow-hidden rounded-full bg-hover">
-        <span className={`block h-full rounded-full ${look}`} style={{ width: `${share * 100}%` }} />
+        <span className={`block h-full rounded-full ${fill}`} style={{ width: `${share * 100}%` }} />
       </span>
       <p className={`text-xs ${share >= 1 ? 'font-medium text-bad' : 'text-ink-3'}`}>
         {share >= 1

@@ -29,7 +29,7 @@ export function Invitations({ organizationId, dialog }: { organizationId: string
       id: 'role',
       header: 'Role',
       cell: ({ role, permissions }) => (
-        <Badge look={role === 'admin' ? 'accent' : 'quiet'}>
+        <Badge tone={role === 'admin' ? 'accent' : 'quiet'}>
           {[roleName(role), ...permissions.map(permissionName)].join(', ')}
         </Badge>
       ),
@@ -49,7 +49,7 @@ export function Invitations({ organizationId, dialog }: { organizationId: string
       cell: ({ id, email }) => (
         <span className="flex justify-end">
           <Button
-            look="quiet"
+            variant="quiet"
             aria-label={`Withdraw the invitation of ${email}`}
             verdict={can('withdrawInvitation')}
             onClick={() => dialog.open('withdraw', id)}

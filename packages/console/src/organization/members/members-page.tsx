@@ -25,7 +25,7 @@ export function MembersPage() {
       title="Members"
       needs="administrator"
       actions={
-        <Button look="primary" verdict={can('invite')} onClick={() => dialog.open('invite')}>
+        <Button variant="primary" verdict={can('invite')} onClick={() => dialog.open('invite')}>
           <UserPlus className="size-4" aria-hidden /> Invite
         </Button>
       }
@@ -87,8 +87,8 @@ const columnsOf = (targetOf: (member: Member) => Target, dialog: Dialog): readon
         <span className="min-w-0">
           <span className="flex items-center gap-2">
             <span className="truncate font-medium">{member.person.name}</span>
-            {targetOf(member).self === true && <Badge look="quiet">You</Badge>}
-            {member.disabled && <Badge look="warning">Disabled</Badge>}
+            {targetOf(member).self === true && <Badge tone="quiet">You</Badge>}
+            {member.disabled && <Badge tone="warning">Disabled</Badge>}
           </span>
           <span className="block truncate text-xs text-ink-3">{member.person.email}</span>
         </span>
@@ -100,7 +100,7 @@ const columnsOf = (targetOf: (member: Member) => Target, dialog: Dialog): readon
     header: 'Role',
     cell: ({ role, permissions }) => (
       <span className="flex flex-col items-start gap-0.5">
-        <Badge look={role === 'admin' ? 'accent' : 'quiet'}>{roleName(role)}</Badge>
+        <Badge tone={role === 'admin' ? 'accent' : 'quiet'}>{roleName(role)}</Badge>
         {role !== 'admin' && permissions.length > 0 && (
           <span className="text-2xs text-ink-3 max-sm:hidden">{permissions.map(permissionName).join(', ')}</span>
         )}

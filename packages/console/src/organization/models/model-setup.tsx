@@ -7,7 +7,7 @@ import { Button } from '../../ui/button.tsx'
 import { counted } from '../../ui/format.ts'
 import { InlineProblem } from '../../ui/states.tsx'
 import { Part } from '../limits/limits-page.tsx'
-import { outcomeWords } from './outcome-words.ts'
+import { outcomeLabel } from './outcome-labels.ts'
 
 const snippet = `{
   "providers": [{ "id": "main", "kind": "openai", "apiKey": { "env": "OPENAI_API_KEY" } }],
@@ -76,7 +76,7 @@ function Outcomes({ check: { providers } }: { check: ModelCheck }) {
           )}
           <div className="min-w-0">
             <p>
-              <strong className="font-semibold">{id}</strong> {outcomeWords(outcome)}
+              <strong className="font-semibold">{id}</strong> {outcomeLabel(outcome)}
               {models !== null && ` It has ${counted(models, 'model')}.`}
             </p>
             {detail !== undefined && <p className="text-xs text-ink-3 [overflow-wrap:anywhere]">{detail}</p>}

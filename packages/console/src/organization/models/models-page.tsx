@@ -113,8 +113,8 @@ function columnsOf(spent: ReadonlyMap<string | null, number>): readonly Column<P
         <span className="flex flex-col gap-0.5">
           <span className="flex flex-wrap items-center gap-2">
             <span className={`truncate font-mono text-xs ${allowed ? '' : 'text-ink-3 line-through'}`}>{id}</span>
-            {isDefault && <Badge look="accent">Default</Badge>}
-            {!allowed && <Badge look="quiet">Not for your organization</Badge>}
+            {isDefault && <Badge tone="accent">Default</Badge>}
+            {!allowed && <Badge tone="quiet">Not for your organization</Badge>}
           </span>
           {aliases.length > 0 && <span className="truncate text-xs text-ink-3">also {aliases.join(', ')}</span>}
         </span>

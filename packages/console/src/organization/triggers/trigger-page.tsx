@@ -63,7 +63,7 @@ function Actions() {
       <Button verdict={can('writeTrigger')} onClick={() => dialog.open('edit')}>
         <Pencil className="size-4" aria-hidden /> Change
       </Button>
-      <Button look="danger" verdict={can('deleteTrigger')} onClick={() => dialog.open('delete')}>
+      <Button variant="danger" verdict={can('deleteTrigger')} onClick={() => dialog.open('delete')}>
         <Trash2 className="size-4" aria-hidden />
         <span className="max-sm:sr-only">Delete</span>
       </Button>
@@ -107,7 +107,7 @@ function View({ organizationId, trigger }: { organizationId: string; trigger: Tr
         </Button>
         {hook !== undefined && (
           <Button
-            look={hook.hasSecret ? 'plain' : 'primary'}
+            variant={hook.hasSecret ? 'plain' : 'primary'}
             verdict={can('writeTrigger')}
             onClick={() => dialog.open('secret')}
           >

@@ -25,7 +25,7 @@ export function TriggersPage() {
       title="Triggers"
       needs="organization.integrations.manage"
       actions={
-        <Button look="primary" verdict={can('writeTrigger')} onClick={() => dialog.open('new')}>
+        <Button variant="primary" verdict={can('writeTrigger')} onClick={() => dialog.open('new')}>
           <Plus className="size-4" aria-hidden /> New trigger
         </Button>
       }
@@ -54,7 +54,7 @@ function Triggers() {
           icon={Zap}
           title="No triggers yet"
           action={
-            <Button look="primary" onClick={() => dialog.open('new')}>
+            <Button variant="primary" onClick={() => dialog.open('new')}>
               <Plus className="size-4" aria-hidden /> Make the first trigger
             </Button>
           }

@@ -79,10 +79,10 @@ function Actions({ organizationId, place, endpoint }: OfEndpoint) {
   return (
     <>
       <InlineProblem error={ping.error} />
-      <Button look="primary" busy={ping.isPending} verdict={can('testWebhook')} onClick={() => ping.mutate()}>
+      <Button variant="primary" busy={ping.isPending} verdict={can('testWebhook')} onClick={() => ping.mutate()}>
         <Send className="size-4" aria-hidden /> Send a test
       </Button>
-      <Button look="danger" verdict={can('deleteWebhook')} onClick={() => dialog.open('delete')}>
+      <Button variant="danger" verdict={can('deleteWebhook')} onClick={() => dialog.open('delete')}>
         <Trash2 className="size-4" aria-hidden />
         <span className="max-sm:sr-only">Delete</span>
       </Button>

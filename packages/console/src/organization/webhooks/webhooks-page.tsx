@@ -33,7 +33,7 @@ export function WebhooksPage() {
       title="Webhooks"
       needs="organization.applications.manage"
       actions={
-        <Button look="primary" verdict={can('registerWebhook')} onClick={() => dialog.open('new')}>
+        <Button variant="primary" verdict={can('registerWebhook')} onClick={() => dialog.open('new')}>
           <Plus className="size-4" aria-hidden /> New endpoint
         </Button>
       }
@@ -91,7 +91,7 @@ function Webhooks() {
           icon={Webhook}
           title="No webhooks yet"
           action={
-            <Button look="primary" onClick={() => dialog.open('new')}>
+            <Button variant="primary" onClick={() => dialog.open('new')}>
               <Plus className="size-4" aria-hidden /> Register the first endpoint
             </Button>
           }

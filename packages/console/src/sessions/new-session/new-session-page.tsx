@@ -156,7 +156,7 @@ export function NewSessionPage() {
         )}
         {refusal === null && <InlineProblem error={start.error} />}
         <div>
-          <Button type="submit" look="primary" hint="above" verdict={verdict} busy={start.isPending}>
+          <Button type="submit" variant="primary" hint="above" verdict={verdict} busy={start.isPending}>
             <CornerDownLeft className="size-4" aria-hidden /> Start
           </Button>
         </div>

@@ -10,7 +10,7 @@ import { GitHostError } from '../../git-hosts/git-host.ts'
 import { appendEvents } from '../log/append.ts'
 import { findPublication } from '../publications/publication-sql.ts'
 import { findSession, holdSession } from '../session/session-sql.ts'
-import { verifiedStanding } from '../verifications/is-verified.ts'
+import { verifiedState } from '../verifications/is-verified.ts'
 import type { MergeRow } from './merge.ts'
 import { mergeEvent } from './merge-event.ts'
 import {
@@ -141,8 +141,8 @@ async function tryMerge(
 async function isLetIn({ db }: DeliveryContext, { row, ...key }: MergeClaim): Promise<boolean> {
   const [session, publication] = await Promise.all([findSession(db, key), findPublication(db, key, row.publication_id)])
   if (session === null || publication === null) return true
-  const standing = await verifiedStanding(db, key, session.environment_id, publication.revision)
-  return !standing.open && (standing.verified || !standing.required)
+  const state = await verifiedState(db, key, session.environment_id, publication.revision)
+  return !state.open && (state.verified || !state.required)
 }
 
 /** Tries again soon: the host is still undecided, or refused a merge that it reports as possible. */

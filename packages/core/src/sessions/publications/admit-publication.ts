@@ -10,7 +10,7 @@ import type { Principal } from '../../identity/guard/principal.ts'
 import { requireMayFollow } from '../follow-ups/require-may-follow.ts'
 import { findWholeReview } from '../reviews/review-sql.ts'
 import { lockVisibleSession } from '../session/read-session.ts'
-import { verifiedStanding } from '../verifications/is-verified.ts'
+import { verifiedState } from '../verifications/is-verified.ts'
 import { defaultBranch } from './branch-name.ts'
 import { toPublication } from './publication.ts'
 import { findPublication, insertPublication } from './publication-sql.ts'
@@ -55,8 +55,8 @@ export async function admitPublication(
     if ((await findWholeReview(tx, key, body.revision)) === null) {
       throw invalidField(['revision'], 'is not a revision that this Session has made lately; read its review first')
     }
-    const standing = await verifiedStanding(tx, key, session.environment_id, body.revision)
-    if ((body.verified || standing.required) && !standing.verified) throw refusal('cloud_verification_required')
+    const state = await verifiedState(tx, key, session.environment_id, body.revision)
+    if ((body.verified || state.required) && !state.verified) throw refusal('cloud_verification_required')
     if (!session.lease_held) throw workspaceLapsed(session.id)
     const row = await insertPublication(
       tx,

@@ -75,7 +75,7 @@ export async function admitVerification(
       environment_revision: environment.revision,
       checks_digest: digestOfChecks(checks, review.base_tree),
     }
-    const asked = {
+    const request = {
       organization_id: key.organizationId,
       session_id: key.sessionId,
       id,
@@ -91,7 +91,7 @@ export async function admitVerification(
       const reused_from = same.reused_from ?? same.id
       const { state, results, started_at } = same
       const ends = { state, results, started_at, reused_from, sandbox_id: null, ended_at: now }
-      const row = await insertVerification(tx, { ...asked, ...ends })
+      const row = await insertVerification(tx, { ...request, ...ends })
       await appendEvents(tx, key, [verificationEvent(row)], now)
       return { created: true, row }
     }
@@ -102,7 +102,7 @@ export async function admitVerification(
     }
     const begins = { state: 'queued', results: [], started_at: null, reused_from: null, ended_at: null } as const
     const sandbox_id = await hideSession(tx, context, session, review.base_oid, now)
-    return { created: true, row: await insertVerification(tx, { ...asked, ...begins, sandbox_id }) }
+    return { created: true, row: await insertVerification(tx, { ...request, ...begins, sandbox_id }) }
   })
   if (admitted.created) wakeups.publish(topics.queue, topics.session(key.organizationId, key.sessionId))
   return { created: admitted.created, verification: toVerification(admitted.row) }

@@ -5,7 +5,7 @@ import { findEnvironment } from '../../environments/environment-sql.ts'
 import { findResultOf, listOpenRevisions } from './verification-sql.ts'
 
 /** How a revision stands to the checks of its Session's environment. */
-export interface Standing {
+export interface VerifiedState {
   /** Whether the environment's newest revision lets verified revisions out alone. */
   readonly required: boolean
   /** Whether the newest result by that revision of the environment is that it has passed. */
@@ -15,12 +15,12 @@ export interface Standing {
 }
 
 /** Judges a revision of a Session by its verifications. A result by an earlier revision of the environment does not count. */
-export async function verifiedStanding(
+export async function verifiedState(
   db: Queryable,
   key: SessionKey,
   environmentId: string | null,
   revision: string,
-): Promise<Standing> {
+): Promise<VerifiedState> {
   const open = (await listOpenRevisions(db, key)).includes(revision)
   if (environmentId === null) return { required: false, verified: false, open }
   const environment = await findEnvironment(db, { organizationId: key.organizationId, environmentId })

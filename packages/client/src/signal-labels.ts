@@ -24,7 +24,7 @@ const kinds: Readonly<Record<string, string>> = {
 }
 
 /** Returns the kind of a signal in words for people: `test_skipped` is `Test skipped`. */
-export const signalWords = (kind: string): string => kinds[kind] ?? kind.replaceAll('_', ' ')
+export const signalLabel = (kind: string): string => kinds[kind] ?? kind.replaceAll('_', ' ')
 
 /** Returns how many lines or files a signal has beyond those that it names, ` and 4 more`; '' if there are none. */
 export function signalMore({ kind, count, lines }: Pick<Signal, 'kind' | 'count' | 'lines'>): string {

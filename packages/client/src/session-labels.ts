@@ -1,17 +1,17 @@
 import type { Session } from './generated/types.ts'
 
 /** Returns a status in words for people: `ready_to_review` is `Ready to review`. */
-export const statusWords = (status: Session['status']): string => {
+export const statusLabel = (status: Session['status']): string => {
   const words = status.replaceAll('_', ' ')
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
 /** Returns in a few words why a Session failed or was stopped; '' if there is nothing to say. */
 export const statusReason = ({ status, lastRun }: Pick<Session, 'status' | 'lastRun'>): string =>
-  status === 'failed' || status === 'stopped' ? reasonWords(lastRun ?? {}) : ''
+  status === 'failed' || status === 'stopped' ? reasonLabel(lastRun ?? {}) : ''
 
 /** Returns the size of changes in words, `4 files +66 −0`; '' if nothing has changed. */
-export function changesWords(changes: Omit<NonNullable<Session['changes']>, 'revision'> | null | undefined): string {
+export function changesLabel(changes: Omit<NonNullable<Session['changes']>, 'revision'> | null | undefined): string {
   if (!changes || changes.files === 0) return ''
   const { files, additions, deletions } = changes
   const count = (n: number) => n.toLocaleString('en')
@@ -44,7 +44,7 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /** Returns in a few words why a Run did not finish; '' if it did, or if somebody stopped it. */
-export function reasonWords(run: {
+export function reasonLabel(run: {
   readonly errorCode?: string | null | undefined
   readonly stopReason?: string | null | undefined
   readonly turns?: number | null | undefined

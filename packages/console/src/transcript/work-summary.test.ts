@@ -1,6 +1,6 @@
 import type { ToolStep } from '@berth/client/transcript'
 import { expect, test, vi } from 'vitest'
-import { workWords } from './work-words.ts'
+import { workSummary } from './work-summary.ts'
 
 let calls = 0
 const call = (toolKind: string, title = `call ${++calls}`, more: Partial<ToolStep> = {}): ToolStep => ({
@@ -34,13 +34,13 @@ test.each<[string, ToolStep[], string]>([
   ['many of them by their number', ['a', 'b', 'c', 'c'].map(name => call('other', name, { name })), 'Used 3 tools'],
   ['a tool that is called as a member of every object', [call('other', 'x', { name: 'toString' })], 'Used toString'],
 ])('tells %s', (_, steps, words) => {
-  expect(workWords(steps)).toBe(words)
+  expect(workSummary(steps)).toBe(words)
 })
 
 test('a kind of call is gathered in one list, which is not copied for each call', () => {
   const steps = Array.from({ length: 1_000 }, () => call('execute'))
   const made = vi.spyOn(Map.prototype, 'set')
-  const words = workWords(steps)
+  const words = workSummary(steps)
   const lists = made.mock.calls.length
   made.mockRestore()
   expect([words, lists]).toEqual(['Ran 1,000 commands', 1])

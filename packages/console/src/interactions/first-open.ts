@@ -11,7 +11,7 @@ export function useOpen(session: Session): readonly Interaction[] {
 }
 
 /** Returns the question or plan that the message box answers: the oldest. */
-export const askedOf = (open: readonly Interaction[]): Interaction | undefined =>
+export const firstOpen = (open: readonly Interaction[]): Interaction | undefined =>
   open.find(({ kind }) => kind !== 'approval')
 
 /** Returns whether one text cannot answer it: there are several questions, or several options to choose. */

@@ -13,4 +13,4 @@ const words: Readonly<Record<string, string>> = {
 }
 
 /** Returns how a provider answered, as the rest of a sentence about it. */
-export const outcomeWords = (outcome: string): string => words[outcome] ?? 'failed. Check again in a moment.'
+export const outcomeLabel = (outcome: string): string => words[outcome] ?? 'failed. Check again in a moment.'

@@ -3,7 +3,7 @@ import { counted } from '../ui/format.ts'
 import { printableLine } from '../ui/printable.ts'
 
 /** Verb and noun by the name of a tool of Berth's own agent, else by the kind of the call, in the order of telling. */
-const told: Readonly<Record<string, readonly [verb: string, noun: string, plural?: string]>> = {
+const verbs: Readonly<Record<string, readonly [verb: string, noun: string, plural?: string]>> = {
   execute: ['ran', 'command'],
   edit: ['edited', 'file'],
   delete: ['deleted', 'file'],
@@ -16,20 +16,20 @@ const told: Readonly<Record<string, readonly [verb: string, noun: string, plural
   exit_plan_mode: ['made', 'plan'],
   present_file: ['presented', 'file'],
 }
-const order = Object.keys(told)
+const order = Object.keys(verbs)
 
 /** Says in words what calls that have ended did: `Ran 3 commands, edited 2 files, used grep_docs`. */
-export function workWords(steps: readonly Step[]): string {
+export function workSummary(steps: readonly Step[]): string {
   const groups = new Map<string, ToolStep[]>()
   for (const step of steps) {
     if (step.kind !== 'tool' || step.status === 'running') continue
-    const group = [step.name, step.toolKind].find(word => Object.hasOwn(told, word)) ?? ''
+    const group = [step.name, step.toolKind].find(word => Object.hasOwn(verbs, word)) ?? ''
     const members = groups.get(group)
     if (members === undefined) groups.set(group, [step])
     else members.push(step)
   }
   const phrases = order.flatMap(group => {
-    const [verb = '', noun = '', plural] = told[group] ?? []
+    const [verb = '', noun = '', plural] = verbs[group] ?? []
     const done = groups.get(group)
     return done === undefined ? [] : [`${verb} ${counted(sizeOf(group, done), noun, plural)}`]
   })
@@ -42,6 +42,6 @@ export function workWords(steps: readonly Step[]): string {
 
 /** Files count once, however often they were changed or read. */
 function sizeOf(group: string, steps: readonly ToolStep[]): number {
-  if (told[group]?.[1] !== 'file') return steps.length
+  if (verbs[group]?.[1] !== 'file') return steps.length
   return new Set(steps.flatMap(({ diff, title }) => diff?.map(({ path }) => path) ?? [title])).size
 }
