@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
-import { changesWords, type Event, reasonWords } from '@berth/client'
+import { changesLabel, type Event, reasonLabel } from '@berth/client'
 import {
   type BackgroundCommand,
   type EndRow,
@@ -118,9 +118,9 @@ export function backgroundLines(commands: readonly BackgroundCommand[], columns:
 function endLines(row: EndRow, sessionId: string, paint: Paint): string[] {
   const { errorCode, stopReason, durationMs } = row
   // A limit ended it: there is more to do.
-  const isStopped = row.outcome === 'completed' && reasonWords(row) !== ''
+  const isStopped = row.outcome === 'completed' && reasonLabel(row) !== ''
   const outcome = isStopped ? 'stopped' : row.outcome
-  const cause = isStopped ? reasonWords(row) : (errorCode ?? (stopReason === 'completed' ? null : stopReason))
+  const cause = isStopped ? reasonLabel(row) : (errorCode ?? (stopReason === 'completed' ? null : stopReason))
   const details = [cause, durationMs === null ? null : formatDuration(durationMs), costText(row)]
   const text = details.filter(detail => detail !== null).map(detail => ` · ${printableLine(detail)}`)
   const colour = outcome === 'completed' ? 'green' : outcome === 'cancelled' || isStopped ? 'yellow' : 'red'
@@ -131,7 +131,7 @@ function endLines(row: EndRow, sessionId: string, paint: Paint): string[] {
 
 /** Returns the size of the changes that a Run left, and the command that shows them. */
 function changesLines({ changes }: EndRow, sessionId: string, paint: Paint): string[] {
-  const size = changesWords(changes)
+  const size = changesLabel(changes)
   return size === '' ? [] : [`• ${size}`, paint('dim', `  berth review ${printableLine(sessionId)}`)]
 }
 

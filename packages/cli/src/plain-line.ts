@@ -1,14 +1,14 @@
 import type { Event } from '@berth/client'
 import {
   backgroundIn,
-  backgroundWords,
+  backgroundLabel,
   emptyTranscript,
   extendTranscript,
   formatBytes,
   formatDuration,
   numberOf,
   planIn,
-  planWords,
+  planLabel,
   type Row,
   type Step,
   textOf,
@@ -34,10 +34,10 @@ function summary(event: Event): string {
   if (event.type === 'svc.artifact.created') {
     return `${textOf(event, 'name')} (${formatBytes(numberOf(event, 'sizeBytes') ?? 0)})`
   }
-  if (event.type === 'svc.plan.updated') return planWords(planIn(event.data) ?? [])
+  if (event.type === 'svc.plan.updated') return planLabel(planIn(event.data) ?? [])
   if (event.type === 'svc.background.updated') {
     const commands = backgroundIn(event.data) ?? []
-    return commands.map(each => `${each.id} ${backgroundWords(each)}: ${each.command}`).join('; ')
+    return commands.map(each => `${each.id} ${backgroundLabel(each)}: ${each.command}`).join('; ')
   }
   const [row] = extendTranscript(emptyTranscript, [event]).rows
   return row === undefined ? jsonLine(event.data) : rowText(row)

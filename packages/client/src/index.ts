@@ -43,15 +43,15 @@ export { pullRequestDraft } from './pull-request-draft.ts'
 export type { RetryPolicy } from './retry.ts'
 export { ifRevision } from './revision.ts'
 export {
-  changesLabel as changesWords,
+  changesLabel,
   type Effort,
   efforts,
-  reasonLabel as reasonWords,
-  statusLabel as statusWords,
+  reasonLabel,
+  statusLabel,
   statusReason,
 } from './session-labels.ts'
 export { type SettledOptions, settled } from './settled.ts'
-export { signalLabel as signalWords, signalMore } from './signal-labels.ts'
+export { signalLabel, signalMore } from './signal-labels.ts'
 export {
   signWebhook,
   verifyWebhook,

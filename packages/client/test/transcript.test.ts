@@ -3,12 +3,12 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Event } from '../src/index.ts'
 import {
-  backgroundWords,
+  backgroundLabel,
   changesOf,
   emptyTranscript,
   extendAgentState,
   extendTranscript,
-  planWords,
+  planLabel,
   type Row,
 } from '../src/transcript/index.ts'
 
@@ -81,19 +81,19 @@ test('the commands in the background are the last that were told, until the sand
   expect(backgroundOf(started)).toBeNull()
   expect(backgroundOf(reported)).toEqual(commands)
   expect(backgroundOf(reported, ['svc.workspace.expired'])).toEqual([])
-  expect(['running', 'stopped', 'exited'].map(status => backgroundWords({ status }))).toEqual([
+  expect(['running', 'stopped', 'exited'].map(status => backgroundLabel({ status }))).toEqual([
     'running',
     'stopped',
     'ended by a signal',
   ])
-  expect(backgroundWords({ status: 'exited', exitCode: 0 })).toBe('exit code 0')
+  expect(backgroundLabel({ status: 'exited', exitCode: 0 })).toBe('exit code 0')
 })
 
 test('a to-do list is said in one line', () => {
   const steps = (...statuses: string[]) => statuses.map((status, n) => ({ content: `step ${n}`, status }))
-  expect(planWords(steps('completed', 'pending', 'in_progress'))).toBe('1 of 3 done: step 2')
-  expect(planWords(steps('completed', 'pending'))).toBe('1 of 2 done: step 1')
-  expect(planWords(steps('completed', 'completed'))).toBe('2 of 2 done')
+  expect(planLabel(steps('completed', 'pending', 'in_progress'))).toBe('1 of 3 done: step 2')
+  expect(planLabel(steps('completed', 'pending'))).toBe('1 of 2 done: step 1')
+  expect(planLabel(steps('completed', 'completed'))).toBe('2 of 2 done')
 })
 
 describe('a revision', () => {

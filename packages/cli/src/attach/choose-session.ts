@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises'
-import { type Interaction, type Session, statusWords } from '@berth/client'
+import { type Interaction, type Session, statusLabel } from '@berth/client'
 import { UsageError } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
 import { countdown } from '../service-clock.ts'
@@ -55,7 +55,7 @@ function lineOf({ session, waiting: [pending] }: Choice, number: number, { stdou
   const left = pending?.deadline === undefined ? '' : `, ${countdown(Date.parse(pending.deadline) - clock.now())} left`
   const state =
     pending === undefined
-      ? statusWords(session.status).toLowerCase()
+      ? statusLabel(session.status).toLowerCase()
       : `${kinds.get(pending.kind) ?? 'waits for you'}${left}`
   const room = Math.max(20, stdout.columns - state.length - 7)
   const title = clip(printableLine(session.title), room)

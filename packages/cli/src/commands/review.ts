@@ -1,4 +1,4 @@
-import { type Review, type ReviewFile, signalMore, signalWords } from '@berth/client'
+import { type Review, type ReviewFile, signalLabel, signalMore } from '@berth/client'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
 import { printPatch } from '../patch.ts'
@@ -73,7 +73,7 @@ function signalLine(signal: Review['signals'][number]): string {
   const { kind, path, lines, detail } = signal
   const places = lines.map(({ side, number }) => `${side === 'before' ? '-' : ''}${number}`).join(',')
   const place = `${printableLine(path)}${places === '' ? '' : `:${places}`}${signalMore(signal)}`
-  return `! ${signalWords(kind)}: ${place}${detail === undefined ? '' : `  ${printableLine(detail)}`}`
+  return `! ${signalLabel(kind)}: ${place}${detail === undefined ? '' : `  ${printableLine(detail)}`}`
 }
 
 function fileLine(file: ReviewFile): string {

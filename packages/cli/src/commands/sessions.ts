@@ -1,4 +1,4 @@
-import { type BerthClient, changesWords, type Session, statusReason, statusWords } from '@berth/client'
+import { type BerthClient, changesLabel, type Session, statusLabel, statusReason } from '@berth/client'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
 import { printTable } from '../table.ts'
@@ -40,11 +40,11 @@ function rowOf(session: Session): string[] {
   const { id, archivedAt, status, changes, updatedAt, title, environment } = session
   const bound = environment ? ` [${environment.name}]` : ''
   const why = statusReason(session)
-  const state = `${statusWords(status)}${why === '' ? '' : `: ${why}`}`
+  const state = `${statusLabel(status)}${why === '' ? '' : `: ${why}`}`
   return [
     id,
     archivedAt === undefined ? state : `${state}, archived`,
-    changesWords(changes) || '-',
+    changesLabel(changes) || '-',
     updatedAt,
     title + bound,
   ]

@@ -3,11 +3,11 @@ export {
   agentStateTypes,
   type BackgroundCommand,
   backgroundIn,
-  backgroundLabel as backgroundWords,
+  backgroundLabel,
   extendAgentState,
   type PlanEntry,
   planIn,
-  planLabel as planWords,
+  planLabel,
   planProgress,
 } from './agent-state.ts'
 export { applyOutcome } from './apply-outcome.ts'

@@ -1,4 +1,4 @@
-import { type Review, signalMore, signalWords } from '@berth/client'
+import { type Review, signalLabel, signalMore } from '@berth/client'
 import { ChevronRight, TriangleAlert } from 'lucide-react'
 import { useState } from 'react'
 import { counted } from '../ui/format.ts'
@@ -88,7 +88,7 @@ function SignalRow(props: {
 }) {
   const { signal, seen, onGo, onSee } = props
   const path = printableLine(signal.path)
-  const name = signalWords(signal.kind)
+  const name = signalLabel(signal.kind)
   const [first, ...others] = signal.lines
   return (
     <li className="flex min-h-7 items-start gap-x-2 px-3 py-0.5 leading-6">

@@ -1,5 +1,5 @@
 import type { Session } from '@berth/client'
-import { agentStateTypes, type BackgroundCommand, backgroundIn, backgroundWords } from '@berth/client/transcript'
+import { agentStateTypes, type BackgroundCommand, backgroundIn, backgroundLabel } from '@berth/client/transcript'
 import { ChevronRight } from 'lucide-react'
 import { Ago } from '../ui/dates.tsx'
 import { printableLine } from '../ui/printable.ts'
@@ -39,7 +39,7 @@ function Command({ command }: { command: BackgroundCommand }) {
         {printableLine(command.command)}
       </code>
       <span className="shrink-0 text-xs text-ink-3">
-        {backgroundWords(command)}
+        {backgroundLabel(command)}
         {isRunning && (
           <>
             , begun <Ago at={command.startedAt} />

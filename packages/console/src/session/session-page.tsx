@@ -1,4 +1,4 @@
-import { statusWords } from '@berth/client'
+import { statusLabel } from '@berth/client'
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { ChevronLeft, PanelRight, Search, Square } from 'lucide-react'
@@ -98,7 +98,7 @@ function Header(props: { sessionId: string; finding: boolean; onFind: () => void
         <span className="flex min-w-0 flex-wrap items-center gap-x-2.5 text-xs text-ink-2 sm:shrink-0">
           <span className="inline-flex items-center gap-1.5 sm:rounded-full sm:border sm:border-line sm:px-2 sm:py-0.5">
             <StatusDot status={session.status} />
-            <span aria-hidden>{statusWords(session.status)}</span>
+            <span aria-hidden>{statusLabel(session.status)}</span>
           </span>
           {session.changes !== null && session.changes.files > 0 && (
             <Link {...to.session(sessionId, { panel: 'changes' })} title="Show the changes" className="hover:underline">

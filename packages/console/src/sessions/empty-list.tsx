@@ -1,4 +1,4 @@
-import { statusWords } from '@berth/client'
+import { statusLabel } from '@berth/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useRouteContext } from '@tanstack/react-router'
 import { Hand, Hourglass, Inbox, Plus, SearchX, Users } from 'lucide-react'
@@ -75,7 +75,7 @@ export function EmptyList({ search }: { search: SessionListSearch }) {
     )
   }
   if (state !== undefined) {
-    return <EmptyState icon={Inbox} title={`No Session is here: ${statusWords(state)}`} action={showAll} />
+    return <EmptyState icon={Inbox} title={`No Session is here: ${statusLabel(state)}`} action={showAll} />
   }
   return <FirstRun name={viewer.user.name} />
 }

@@ -1,4 +1,4 @@
-import { statusWords } from '@berth/client'
+import { statusLabel } from '@berth/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { Archive, Search, User } from 'lucide-react'
@@ -37,7 +37,7 @@ export function ListFilters() {
       >
         {stateFilters.map(state => (
           <Toggle key={state} on={search.state === state} change={{ state }}>
-            {statusWords(state)}
+            {statusLabel(state)}
           </Toggle>
         ))}
       </div>

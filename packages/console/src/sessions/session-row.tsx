@@ -1,4 +1,4 @@
-import { statusReason, statusWords } from '@berth/client'
+import { statusLabel, statusReason } from '@berth/client'
 import { useMutation } from '@tanstack/react-query'
 import { Link, useRouteContext } from '@tanstack/react-router'
 import { Archive, CheckCheck, CheckSquare, Ellipsis, GitBranch, Link2, Pin, PinOff, Plug, Zap } from 'lucide-react'
@@ -196,7 +196,7 @@ function Status({ listed: { session, state } }: { listed: ListedSession }) {
   if (state.workLost) return <span className="font-medium text-bad">Work lost</span>
   if (state.status === 'working') return null
   const why = statusReason(state)
-  const words = statusWords(state.status)
+  const words = statusLabel(state.status)
   return (
     <span className={`flex min-w-0 items-center gap-2 ${inks[state.status] ?? ''}`}>
       <span className="truncate" title={why}>

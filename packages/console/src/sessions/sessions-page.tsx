@@ -1,4 +1,4 @@
-import { statusWords } from '@berth/client'
+import { statusLabel } from '@berth/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useRouteContext } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
@@ -81,7 +81,7 @@ export function SessionsPage() {
               id={`group-${id}`}
               className="sticky top-0 z-10 flex items-center gap-2 border-b border-line bg-surface px-4 py-1.5 text-xs font-medium text-ink-2 lg:px-6"
             >
-              {statusWords(id as 'done')}
+              {statusLabel(id as 'done')}
               <span className="font-normal text-ink-3 tabular-nums">
                 {(sessions.length + beyond).toLocaleString('en')}
                 {(open || beyond >= mostCounted) && '+'}

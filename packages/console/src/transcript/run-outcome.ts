@@ -1,4 +1,4 @@
-import { reasonWords } from '@berth/client'
+import { reasonLabel } from '@berth/client'
 import type { EndRow } from '@berth/client/transcript'
 
 const verbs: Readonly<Record<EndRow['outcome'], string>> = {
@@ -10,7 +10,7 @@ const verbs: Readonly<Record<EndRow['outcome'], string>> = {
 
 /** Says in one line how a Run ended. */
 export function outcomeText(row: Pick<EndRow, 'outcome' | 'errorCode' | 'stopReason' | 'turns'>): string {
-  const why = reasonWords(row)
+  const why = reasonLabel(row)
   if (why === '') return verbs[row.outcome]
   return `${row.outcome === 'completed' ? verbs.cancelled : verbs[row.outcome]}: ${why}`
 }

@@ -1,4 +1,4 @@
-import { statusWords } from '@berth/client'
+import { statusLabel } from '@berth/client'
 import type { SessionStatus } from '@berth/contract'
 
 const looks: Readonly<Record<SessionStatus, string>> = {
@@ -14,7 +14,7 @@ const looks: Readonly<Record<SessionStatus, string>> = {
 
 /** The status of a Session as a dot. The words are read out; a dot alone is never the only sign. */
 export function StatusDot({ status }: { status: string }) {
-  const words = statusWords(status)
+  const words = statusLabel(status)
   return (
     <span className={`dot ${looks[status as SessionStatus] ?? looks.done}`} title={words}>
       <span className="sr-only">{words}: </span>

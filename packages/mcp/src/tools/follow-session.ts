@@ -5,9 +5,9 @@ import {
   followSession as follow,
   isTerminalRunEvent,
   type Session,
-  statusWords,
+  statusLabel,
 } from '@berth/client'
-import { changesOf, emptyTranscript, extendTranscript, planWords } from '@berth/client/transcript'
+import { changesOf, emptyTranscript, extendTranscript, planLabel } from '@berth/client/transcript'
 import { Type } from 'typebox'
 import { Excerpt } from '../excerpt.ts'
 import { paragraphOf } from '../paragraph.ts'
@@ -82,10 +82,10 @@ export const followSession = tool({
     return {
       text: [
         text,
-        plan === null ? '' : `To-do list: ${planWords(plan.entries)}`,
+        plan === null ? '' : `To-do list: ${planLabel(plan.entries)}`,
         running.length === 0 ? '' : `In the background: ${running.join('; ')}`,
         ...waiting.map(each => `The agent waits for an answer. ${waitingText(each)}`),
-        `${statusWords(status)}${isAtEnd ? '' : ', with more to tell'}; call again with after ${sequence}. ${sessionUrl}`,
+        `${statusLabel(status)}${isAtEnd ? '' : ', with more to tell'}; call again with after ${sequence}. ${sessionUrl}`,
       ]
         .filter(part => part !== '')
         .join('\n\n'),

@@ -3,8 +3,8 @@ import {
   efforts,
   findRepository,
   type SessionSource,
+  statusLabel,
   statusReason,
-  statusWords,
 } from '@berth/client'
 import { Type } from 'typebox'
 import { ToolMisuse } from '../refusals.ts'
@@ -219,7 +219,7 @@ export const listSessions = tool({
       text:
         sessions
           .map(({ sessionId, status, reason, title }) =>
-            [sessionId, statusWords(status) + (reason === null ? '' : ` (${reason})`), title].join(' ').trimEnd(),
+            [sessionId, statusLabel(status) + (reason === null ? '' : ` (${reason})`), title].join(' ').trimEnd(),
           )
           .join('\n') || 'None.',
       data: { sessions, nextCursor: page.hasMore ? page.nextCursor : null },
