@@ -95,7 +95,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   turns: {
     writes: ['core/sessions/turns', 'core/sessions/runs'],
     reads: folders(
-      'core/sessions/session core/sessions/publications core/checkpoints worker/workspace core/housekeeping triggers',
+      'core/sessions/session core/sessions/publications core/sessions/following core/checkpoints worker/workspace core/housekeeping triggers',
     ),
     note: '`core/sessions/runs/` settles those that were to join a Run that ends',
   },
@@ -144,9 +144,12 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   },
   reviews: {
     writes: ['core/sessions/reviews'],
-    reads: ['core/sessions/session', 'core/sessions/publications', 'core/housekeeping'],
+    reads: ['core/sessions/session', 'core/sessions/publications', 'core/sessions/following', 'core/housekeeping'],
   },
-  review_requests: { writes: ['core/sessions/reviews'], reads: ['server/console', 'core/sessions/session'] },
+  review_requests: {
+    writes: ['core/sessions/reviews'],
+    reads: ['server/console', 'core/sessions/session', 'core/sessions/following'],
+  },
   verifications: { writes: ['core/sessions/verifications'], reads: ['core/sessions/reviews'] },
   publications: {
     writes: ['core/sessions/publications'],

@@ -14,6 +14,7 @@ export const mergeErrors = [
   'pull_request_missing',
   'merge_refused',
   'session_archived',
+  'withdrawn',
   'authority_revoked',
   'repository_unavailable',
   'repository_permission_denied',

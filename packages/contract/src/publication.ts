@@ -14,6 +14,7 @@ export const publicationErrors = [
   'secret_in_changes',
   'workspace_expired',
   'session_archived',
+  'withdrawn',
   'authority_revoked',
   'branch_exists',
   'branch_moved',

@@ -61,6 +61,6 @@ describe('the route table', () => {
   })
 })
 
-test('the catalog contains thirty-five Event types', () => {
-  expect(eventTypes).toHaveLength(35)
+test('the catalog contains thirty-eight Event types', () => {
+  expect(eventTypes).toHaveLength(38)
 })

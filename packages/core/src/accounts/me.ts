@@ -42,3 +42,16 @@ export async function readProfile(
   if (found === undefined) throw new Error('the guard let in a person who is not there')
   return found
 }
+
+/** Returns the name and the email of a person; null if they are gone. */
+export async function findPersonName(
+  db: Queryable,
+  personId: string,
+): Promise<Pick<PersonProfile, 'name' | 'email'> | null> {
+  const { rows } = await db.query<Pick<PersonProfile, 'name' | 'email'>>({
+    name: 'find-person-name',
+    text: 'select name, email from people where id = $1',
+    values: [personId],
+  })
+  return rows[0] ?? null
+}

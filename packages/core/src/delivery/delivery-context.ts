@@ -12,7 +12,21 @@ export interface DeliveryLimits {
   readonly mergeWaitMs: number
   /** Pause before the first check of a waiting Merge; it doubles for each next one, up to a bound. */
   readonly mergeCheckMs: number
+  readonly follow: FollowTimes
 }
+
+/** Times of a follow-up, in milliseconds. */
+export interface FollowTimes {
+  /** Between two looks at the host. */
+  readonly lookMs: number
+  /** Between two looks at a Run, a Publication or a Merge that is under way. */
+  readonly workMs: number
+  /** How long a single comment waits for more. */
+  readonly restMs: number
+}
+
+/** The host is asked every two minutes, and single comments wait for a minute. */
+export const followTimes: FollowTimes = { lookMs: 120_000, workMs: 2_000, restMs: 60_000 }
 
 /** The parts that deliveries need beside the domains' own. */
 export interface DeliveryContext extends Context {

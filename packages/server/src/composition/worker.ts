@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { cacheLimits, foreignRuntimeLimits, homeLimits, workspaceLimits } from '@berth/core/checkpoints/limits.ts'
 import type { Context } from '@berth/core/context.ts'
 import { Deliverer } from '@berth/core/delivery/deliverer.ts'
+import { followTimes } from '@berth/core/delivery/delivery-context.ts'
 import { repositorySources } from '@berth/core/delivery/repository-sources.ts'
 import { clearScratch } from '@berth/core/delivery/scratch.ts'
 import { TenantShares } from '@berth/core/environments/extensions/tenant-shares.ts'
@@ -14,6 +15,7 @@ import { clientAddressBehind } from '@berth/core/http/request/client-address.ts'
 import { mintRuntimeCredential } from '@berth/core/identity/runtime-credentials/runtime-credential.ts'
 import { mirrorPacks } from '@berth/core/repositories/mirror-packs.ts'
 import { Mirrors } from '@berth/core/repositories/mirrors.ts'
+import { followQueue } from '@berth/core/sessions/following/follow-queue.ts'
 import { listExtensionsShownBy, listShownExtensions } from '@berth/core/sessions/leases/lease-extension-sql.ts'
 import { listShownImages } from '@berth/core/sessions/leases/lease-image-sql.ts'
 import { listShownLayers } from '@berth/core/sessions/leases/lease-layer-sql.ts'
@@ -107,8 +109,9 @@ export async function openWorker(
   stack.use(execution.gateway)
   stack.use(execution.outputs)
   await clearScratch(execution.scratchDir, systemClock.now())
-  const delivery = { ...execution, delivery: { ...settings.delivery, mergeMs: settings.delivery.publicationMs } }
-  const queues = [reviewQueue(delivery), publicationQueue(delivery), mergeQueue(delivery), fileRequestQueue(delivery)]
+  const times = { ...settings.delivery, mergeMs: settings.delivery.publicationMs, follow: followTimes }
+  const delivery = { ...execution, delivery: times }
+  const queues = [reviewQueue, publicationQueue, mergeQueue, followQueue, fileRequestQueue].map(of => of(delivery))
   const { fenceMs } = settings.worker.limits
   return {
     services: [

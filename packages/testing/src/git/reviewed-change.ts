@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Review } from '@berth/contract'
 import { Deliverer } from '@berth/core/delivery/deliverer.ts'
-import type { DeliveryContext } from '@berth/core/delivery/delivery-context.ts'
+import { type DeliveryContext, followTimes } from '@berth/core/delivery/delivery-context.ts'
 import { mergeQueue } from '@berth/core/sessions/merges/merge-queue.ts'
 import { publicationQueue } from '@berth/core/sessions/publications/publication-queue.ts'
 import { reviewQueue } from '@berth/core/sessions/reviews/review-queue.ts'
@@ -17,7 +17,10 @@ import { GitHubServer } from './github-server.ts'
 import { sampleRepository } from './repositories.ts'
 
 // bound: a pause between two looks
-const delivery = { publicationMs: 600_000, mergeMs: 600_000, mergeWaitMs: 600_000, mergeCheckMs: 1000 }
+const delivery = {
+  ...{ publicationMs: 600_000, mergeMs: 600_000, mergeWaitMs: 600_000, mergeCheckMs: 1000 },
+  follow: followTimes,
+}
 /** The lease outlasts a file on the slowest machine, although a process of it may have a sweeper. */
 const limits = { leaseIdleMs: 600_000, leaseMaxMs: 600_000 }
 

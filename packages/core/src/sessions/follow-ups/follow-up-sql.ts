@@ -92,6 +92,8 @@ export async function replaceFollowUp(
         marks = case when ${rested} then '{}' else marks end,
         seen = case when ${rested} then jsonb_path_query_array(seen, '$[*] ? (!(@ starts with "failure "))') else seen end,
         noted_at = case when ${rested} then null else noted_at end,
+        turns = case when ${rested} and turns <> '[]'
+          then jsonb_set(turns, array[(jsonb_array_length(turns) - 1)::text, 'settled'], 'true') else turns end,
         reason = null, ended_at = null, state = case when ${rested} then 'watching' else state end
       where organization_id = $1 and session_id = $2 and publication_id = $3 returning *`,
     values: valuesOf(key, begun, now),
@@ -156,6 +158,7 @@ export type FollowUpColumns = Partial<
     | 'marks'
     | 'turns'
     | 'seen'
+    | 'head_sha'
     | 'updated_at'
   >
 >

@@ -9,6 +9,7 @@ import { toFollowUp } from '../follow-ups/follow-up.ts'
 import type { MergeKey } from '../merges/merge-sql.ts'
 import { lockVisibleSession } from '../session/read-session.ts'
 import { requireFollowUp } from './read-follow-up.ts'
+import { withdraw } from './steps.ts'
 
 /**
  * Stops following the pull request of a Publication. A follow-up that has ended stays as it is.
@@ -26,6 +27,7 @@ export async function stopFollowUp(
     const now = context.clock.now()
     const [ended] = await abandonFollowUps(tx, key, { reason: 'person_asked', pullNumber: row.pull_number }, now)
     if (ended === undefined) return { followUp: row, stopped: false }
+    await withdraw(tx, { ...key, row }, now)
     const about = { target: `session/${key.sessionId}`, details: { pullRequest: row.pull_url } }
     await appendAudit(tx, principalEntry(principal, clientAddress, 'follow_up.stopped', about), now)
     return { followUp: ended, stopped: true }

@@ -12,3 +12,9 @@ export async function abandonMerges(tx: Queryable, key: SessionKey, now: Date): 
   const failed = await failUnattempted(tx, key, 'session_archived', now)
   if (failed.length > 0) await appendEvents(tx, key, failed.map(mergeEvent), now)
 }
+
+/** Ends a Merge of a follow-up that was stopped, if the host has not been asked for it. The caller holds the Session's lock. */
+export async function withdrawMerge(tx: Queryable, key: SessionKey, id: string, now: Date): Promise<void> {
+  const failed = await failUnattempted(tx, key, 'withdrawn', now, id)
+  if (failed.length > 0) await appendEvents(tx, key, failed.map(mergeEvent), now)
+}

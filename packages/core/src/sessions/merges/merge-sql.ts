@@ -181,19 +181,24 @@ export function finishMerge(
   return claimedMerges.release(tx, claim, { ...end, ended_at: now, updated_at: now })
 }
 
-/** Fails the Session's Merges that no host has been asked for. The caller holds the Session's lock. */
+/**
+ * Fails the Session's Merges that no host has been asked for. The caller holds the Session's lock.
+ * @param id of the only one; null for all
+ */
 export async function failUnattempted(
   tx: Queryable,
   key: SessionKey,
   errorCode: MergeError,
   now: Date,
+  id: string | null = null,
 ): Promise<MergeRow[]> {
   const { rows } = await tx.query<MergeRow>({
     text: `
       update merges
       set status = 'failed', error_code = $3, ended_at = $4, updated_at = $4, claim = null, claimed_until = null
-      where organization_id = $1 and session_id = $2 and status in ('admitted', 'waiting') returning *`,
-    values: [key.organizationId, key.sessionId, errorCode, now],
+      where organization_id = $1 and session_id = $2 and status in ('admitted', 'waiting')
+        and ($5::uuid is null or id = $5) returning *`,
+    values: [key.organizationId, key.sessionId, errorCode, now, id],
   })
   return rows
 }

@@ -220,12 +220,16 @@ export function finishPublication(
   return claimedPublications.release(tx, claim, { ...end, ...forgotten, ended_at: now, updated_at: now })
 }
 
-/** Fails the Session's Publications that no host has been asked for yet. The caller holds the Session's lock. */
+/**
+ * Fails the Session's Publications that no host has been asked for yet. The caller holds the Session's lock.
+ * @param id of the only one; null for all
+ */
 export async function failUnattempted(
   tx: Queryable,
   key: SessionKey,
   errorCode: PublicationError,
   now: Date,
+  id: string | null = null,
 ): Promise<PublicationRow[]> {
   const { rows } = await tx.query<PublicationRow>({
     text: `
@@ -233,8 +237,9 @@ export async function failUnattempted(
       set status = 'failed', error_code = $3, ended_at = $4, updated_at = $4, claim = null, claimed_until = null,
         author = null, commit_object = null
       where organization_id = $1 and session_id = $2 and status in ('admitted', 'prepared')
+        and ($5::uuid is null or id = $5)
       returning *`,
-    values: [key.organizationId, key.sessionId, errorCode, now],
+    values: [key.organizationId, key.sessionId, errorCode, now, id],
   })
   return rows
 }

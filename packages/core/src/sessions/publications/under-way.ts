@@ -16,6 +16,12 @@ export async function abandonPublications(tx: Queryable, key: SessionKey, now: D
   if (failed.length > 0) await appendEvents(tx, key, failed.map(publicationEvent), now)
 }
 
+/** Ends a Publication of a follow-up that was stopped, if the host knows nothing of it yet. The caller holds the Session's lock. */
+export async function withdrawPublication(tx: Queryable, key: SessionKey, id: string, now: Date): Promise<void> {
+  const failed = await failUnattempted(tx, key, 'withdrawn', now, id)
+  if (failed.length > 0) await appendEvents(tx, key, failed.map(publicationEvent), now)
+}
+
 /** Returns the Event that tells how a Publication ended; it carries no Run. */
 export function publicationEvent(row: PublicationRow): EventDraft {
   return {

@@ -15,7 +15,7 @@ import { appendEvents } from '../log/append.ts'
 import { findWholeReview } from '../reviews/review-sql.ts'
 import { lockVisibleSession } from '../session/read-session.ts'
 import type { SessionRow } from '../session/session.ts'
-import { insertSession } from '../session/session-sql.ts'
+import { insertSession, lockSession } from '../session/session-sql.ts'
 import { digestOfChecks, toVerification, verificationEvent } from './verification.ts'
 import {
   countOpenVerifications,
@@ -44,6 +44,35 @@ export async function admitVerification(
   id: string,
   body: CreateVerification,
 ): Promise<{ created: boolean; verification: Verification }> {
+  return admitFor(context, principal, key, id, body, tx => lockVisibleSession(tx, principal, key))
+}
+
+/**
+ * Admits one that the service itself needs, in the name of whoever it works for.
+ * @throws ApiError as `admitVerification`
+ */
+export async function admitVerificationFor(
+  context: Context,
+  by: Pick<Principal, 'kind' | 'id'>,
+  key: SessionKey,
+  id: string,
+  body: CreateVerification,
+): Promise<void> {
+  await admitFor(context, by, key, id, body, async tx => {
+    const session = await lockSession(tx, key)
+    if (session === null) throw sessionNotFound()
+    return session
+  })
+}
+
+async function admitFor(
+  context: Context,
+  by: Pick<Principal, 'kind' | 'id'>,
+  key: SessionKey,
+  id: string,
+  body: CreateVerification,
+  lock: (tx: Queryable) => Promise<SessionRow>,
+): Promise<{ created: boolean; verification: Verification }> {
   const { clock, db, wakeups } = context
   if ((await findVerification(db, key, id)) === null) await requireCompute(db, key.organizationId)
   const now = clock.now()
@@ -51,7 +80,7 @@ export async function admitVerification(
   const admitted = await db.transaction(async tx => {
     // Of those asked for at the same moment exactly as many are admitted as there is room for.
     await lockOrganization(tx, key.organizationId)
-    const session = await lockVisibleSession(tx, principal, key)
+    const session = await lock(tx)
     const known = await findVerification(tx, key, id)
     if (known !== null) {
       if (!known.request_hash.equals(hash)) throw refusal('cloud_verification_conflict')
@@ -82,8 +111,8 @@ export async function admitVerification(
       request_hash: hash,
       revision: review.revision,
       ...checked,
-      requested_by_kind: principal.kind,
-      requested_by_id: principal.id,
+      requested_by_kind: by.kind,
+      requested_by_id: by.id,
       created_at: now,
     }
     const same = body.fresh ? null : await findSameVerification(tx, key, checked)
