@@ -32,6 +32,7 @@ import { serveMetrics } from '@berth/platform/metrics/metrics-server.ts'
 import { countLoad, serviceMetrics } from '@berth/platform/metrics/service-metrics.ts'
 import { observeInMetrics } from '@berth/platform/metrics/work-metrics.ts'
 import type { Network } from '@berth/platform/network/dial.ts'
+import { inRanges } from '@berth/platform/network/public-address.ts'
 import { ProcessHeartbeat } from '@berth/platform/processes/process-heartbeat.ts'
 import { secretsOf } from '@berth/platform/settings/secret-values.ts'
 import { listeningOn, type Settings } from '@berth/platform/settings/settings.ts'
@@ -162,6 +163,7 @@ export async function serve(
         dataDir: settings.dataDir,
         consoleUrl: () => listening.urls.consoleUrl,
         committer: commits.identity,
+        isRefused: inRanges(settings.config.egress.refuse),
       },
       settings.config.gitHosts,
       stack,

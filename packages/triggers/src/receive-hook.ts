@@ -4,11 +4,12 @@ import { parseBytes } from '@berth/core/http/body/json-body.ts'
 import { invalidField, refusal } from '@berth/platform/kit/refusal.ts'
 import type { DeliveryRow } from './delivery-sql.ts'
 import { readGitHubEvent } from './github/github-event.ts'
+import { wakeOnEvent } from './github/wake-on-event.ts'
 import { bindsSignature, type HookHeaders, headerOf, isTimely, usualKeys, verifySignature } from './hook-scheme.ts'
 import { openSecrets } from './hook-secret.ts'
 import { findHook } from './hook-sql.ts'
 import { readPrincipal } from './installation-sql.ts'
-import { isCheckOfBerth } from './own-check.ts'
+import { isCheckOfBerth } from '@berth/core/git-hosts/own-check.ts'
 import { fieldAt, textAt } from './payload-field.ts'
 import { takeFor } from './take-delivery.ts'
 import { toDelivery } from './trigger.ts'
@@ -38,6 +39,10 @@ export async function receiveHook(
   const { scheme } = trigger.hook
   if (scheme === 'slack' && fieldAt(body, 'type') === 'url_verification') {
     return { status: 200, body: { challenge: String(fieldAt(body, 'challenge')) } }
+  }
+  if (scheme === 'github' && trigger.enabled) {
+    const grantee = { organizationId: trigger.organization_id, installationId: trigger.installation_id }
+    await wakeOnEvent(context, grantee, headerOf(posted.headers, 'x-github-event'), body)
   }
   const unmet = unmetCondition(trigger.hook.where ?? {}, body)
   if (unmet !== null) return { status: 200, body: { ignored: `${unmet} is not as the trigger asks` } }

@@ -12,7 +12,7 @@ import { outcome } from '@berth/testing/runs/outcome.ts'
 import { GitHubTriggers, type Hooked } from '@berth/testing/triggers/github-triggers.ts'
 import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ownCheckId } from '../src/own-check.ts'
+import { ownCheckId } from '@berth/core/git-hosts/own-check.ts'
 import { TriggerWorker } from '../src/trigger-worker.ts'
 
 const stack = new AsyncDisposableStack()

@@ -35,6 +35,7 @@ export interface FollowedCheck extends HostCheck {
 
 /** A comment on a pull request, or on a place in its files. */
 export interface FollowedComment {
+  /** Names it among the comments of its pull request. */
   readonly id: string
   readonly author: HostPerson
   /** A program wrote it, this deployment's own included. */

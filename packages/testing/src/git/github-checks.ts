@@ -1,7 +1,7 @@
 /** What a test's GitHub knows of checks: the same for each commit, branch and repository. */
 export class GitHubChecks {
   readonly runs = new Map<string, { status: string; conclusion: string | null; details_url: string | null }>()
-  readonly statuses = new Map<string, { state: string; target_url: string | null }>()
+  readonly statuses = new Map<string, { state: string; target_url: string | null; description?: string }>()
   /** Names that the protection of branches requires. */
   byProtection: string[] = []
   /** Names that the rules of repositories require. */

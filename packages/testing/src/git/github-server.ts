@@ -1,13 +1,15 @@
-import { createPublicKey, generateKeyPairSync, randomUUID, verify } from 'node:crypto'
+import { createHash, createPublicKey, generateKeyPairSync, randomUUID, verify } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { MergeStrategy } from '@berth/contract'
 import { mergeCommits } from '@berth/core/git/merge-commits.ts'
 import { gitText, runGit } from '@berth/core/git/run-git.ts'
 import { spawn } from '../../../../script/testing/spawn.ts'
+import { GitHubActions } from './github-actions.ts'
 import { GitHubChecks } from './github-checks.ts'
 import { GitHubCommits } from './github-commits.ts'
 import { GitHubPeople } from './github-people.ts'
+import { GitHubReviews } from './github-reviews.ts'
 import { GitHubTalk } from './github-talk.ts'
 
 /** A repository on the server. */
@@ -34,7 +36,8 @@ export interface MintedToken {
   readonly permissions: Readonly<Record<string, string>> | null
 }
 
-interface ServedPull {
+/** A pull request on the server; a test may change it. */
+export interface ServedPull {
   readonly repository: number
   readonly number: number
   readonly title: string
@@ -48,6 +51,11 @@ interface ServedPull {
   mergeCommitOid: string | null
   /** Its head branch is another repository's. */
   readonly fork?: boolean
+  labels?: string[]
+  assignees?: string[]
+  locked?: boolean
+  /** The host never finds out whether it could merge. */
+  undecided?: boolean
 }
 
 /** A fault to answer with: a status, silence, no answer, or half of the answer after the work is done. */
@@ -87,6 +95,12 @@ export class GitHubServer implements AsyncDisposable {
   readonly people = new GitHubPeople()
   /** People's rights, comments and check runs. */
   readonly talk = new GitHubTalk(this.appId)
+  /** Reviews of pull requests, and threads on lines. */
+  readonly reviews = new GitHubReviews()
+  /** Checks of single commits, with their logs. */
+  readonly actions = new GitHubActions()
+  /** Requests that were answered by 304, as `METHOD /path`. */
+  readonly notModified: string[] = []
   /** The commits that it makes and signs. */
   readonly commits = new GitHubCommits()
   readonly #publicKey
@@ -108,6 +122,7 @@ export class GitHubServer implements AsyncDisposable {
   static async start(): Promise<GitHubServer> {
     const server = new GitHubServer()
     await new Promise<void>(resolve => server.#server.listen(0, '127.0.0.1', resolve))
+    await server.actions.listen()
     server.#url = `http://127.0.0.1:${(server.#server.address() as AddressInfo).port}`
     return server
   }
@@ -137,6 +152,14 @@ export class GitHubServer implements AsyncDisposable {
     return served
   }
 
+  /** Deletes a branch; GitHub closes its open pull requests. */
+  async deleteBranch(repository: ServedRepository, branch: string): Promise<void> {
+    await runGit(['update-ref', '-d', `refs/heads/${branch}`], { gitDir: repository.gitDir })
+    for (const pull of this.pulls) {
+      if (pull.repository === repository.id && pull.head === branch) pull.state = 'closed'
+    }
+  }
+
   removeRepository(id: number): void {
     this.#repositories.delete(id)
   }
@@ -156,6 +179,7 @@ export class GitHubServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.commits[Symbol.dispose]()
+    await this.actions[Symbol.asyncDispose]()
     this.#server.closeAllConnections()
     await new Promise(resolve => this.#server.close(resolve))
   }
@@ -176,7 +200,11 @@ export class GitHubServer implements AsyncDisposable {
     }
     try {
       if (/^\/(?:api\/v3|login)\//.test(url.pathname)) await this.#rest(request, response, path, url.searchParams)
-      else await this.#git(request, response, url)
+      else if (url.pathname.startsWith('/logs/')) {
+        const log = this.actions.readLog(`${url.pathname}${url.search}`, request.headers.authorization ?? null)
+        response.writeHead(log === null ? 404 : 200, { 'content-type': 'text/plain' }).end(log ?? '')
+      } else await this.#git(request, response, url)
+      if (response.statusCode === 304) this.notModified.push(line)
     } catch (error) {
       if (error instanceof Refused) reply(response, error.status, { message: error.message })
       else reply(response, 500, { message: String(error) })
@@ -224,8 +252,9 @@ export class GitHubServer implements AsyncDisposable {
     rest: string,
     { body, query }: { body: Record<string, unknown>; query: URLSearchParams },
   ): Promise<void> {
-    const talkAnswer = this.talk.answer({ method: request.method ?? '', repository: repository.id, rest, query, body })
-    if (talkAnswer !== null) return reply(response, talkAnswer.status, talkAnswer.body)
+    const call = { method: request.method ?? '', repository: repository.id, rest, query, body }
+    const answered = this.actions.answer(call, this.#url) ?? this.reviews.answer(call) ?? this.talk.answer(call)
+    if (answered !== null) return reply(response, answered.status, answered.body, answered.headers)
     if (rest === 'git/commits') {
       const made = await this.commits.make(repository.gitDir, body)
       return reply(response, made.status, made.body)
@@ -338,8 +367,11 @@ export class GitHubServer implements AsyncDisposable {
       base: { ref: pull.base, sha: baseOid, repo: { id: pull.repository } },
       merged_at: pull.mergedAt,
       merge_commit_sha: pull.mergeCommitOid,
-      mergeable: clean,
-      mergeable_state: state,
+      mergeable: pull.undecided === true ? null : clean,
+      mergeable_state: pull.undecided === true ? 'unknown' : state,
+      locked: pull.locked === true,
+      labels: (pull.labels ?? []).map(name => ({ name })),
+      assignees: (pull.assignees ?? []).map(login => ({ login })),
     }
   }
 
@@ -502,7 +534,13 @@ const halved = new WeakSet<ServerResponse>()
 function reply(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
   const text = JSON.stringify(body)
   const length = String(Buffer.byteLength(text))
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers })
+  const { method, headers: asked } = response.req
+  const etag = `W/"${createHash('sha256')
+    .update(`${text}${headers['link'] ?? ''}`)
+    .digest('hex')}"`
+  const named = method === 'GET' && status === 200 ? { etag } : {}
+  if (named.etag !== undefined && asked['if-none-match'] === etag) return void response.writeHead(304, named).end()
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...named, ...headers })
   if (halved.has(response)) response.write(text.slice(0, text.length / 2), () => response.destroy())
   else response.end(text)
 }

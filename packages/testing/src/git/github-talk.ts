@@ -1,11 +1,5 @@
-/** A request below a repository. */
-interface Call {
-  readonly method: string
-  readonly repository: number
-  readonly rest: string
-  readonly query: URLSearchParams
-  readonly body: Record<string, unknown>
-}
+import { pageOf, type ServedAnswer, type ServedCall } from './github-pages.ts'
+import { userOf } from './github-reviews.ts'
 
 interface ServedComment {
   readonly id: number
@@ -14,6 +8,7 @@ interface ServedComment {
   body: string
   readonly performed_via_github_app: { readonly id: number } | null
   readonly user: { readonly login: string; readonly type: string }
+  readonly created_at: string
 }
 
 /** A check run that the App has made. */
@@ -47,12 +42,18 @@ export class GitHubTalk {
   }
 
   /** Writes a comment as somebody else. */
-  comment(repository: number, issue: number, body: string, login = 'ann'): ServedComment {
-    return this.#add(repository, issue, body, { app: null, user: { login, type: 'User' } })
+  comment(
+    repository: number,
+    issue: number,
+    body: string,
+    login = 'ann',
+    type: 'User' | 'Bot' = 'User',
+  ): ServedComment {
+    return this.#add(repository, issue, body, { app: null, user: userOf(login, type) })
   }
 
   /** Answers a request; null: it is about something else. */
-  answer({ method, repository, rest, query, body }: Call): { readonly status: number; readonly body: unknown } | null {
+  answer({ method, repository, rest, query, body }: ServedCall): ServedAnswer | null {
     const [, login] = rest.match(/^collaborators\/([^/]+)\/permission$/) ?? []
     if (login !== undefined) {
       const permission = this.rights.get(decodeURIComponent(login))
@@ -63,14 +64,13 @@ export class GitHubTalk {
       const app = { id: Number(this.#appId) }
       const made = this.#add(repository, Number(issue), String(body['body']), {
         app,
-        user: { login: 'berth[bot]', type: 'Bot' },
+        user: userOf('berth[bot]', 'Bot'),
       })
       return { status: 201, body: shown(made) }
     }
     if (issue !== undefined) {
       const all = this.comments.filter(one => one.repository === repository && one.issue === Number(issue))
-      const [size, page] = [Number(query.get('per_page') ?? 30), Number(query.get('page') ?? 1)]
-      return { status: 200, body: all.slice((page - 1) * size, page * size).map(shown) }
+      return pageOf(all.map(shown), query, rest)
     }
     const [, commented] = rest.match(/^issues\/comments\/(\d+)$/) ?? []
     if (commented !== undefined) {
@@ -84,7 +84,7 @@ export class GitHubTalk {
     return this.#checks({ method, repository, rest, query, body })
   }
 
-  #checks({ method, repository, rest, query, body }: Call): { readonly status: number; readonly body: unknown } | null {
+  #checks({ method, repository, rest, query, body }: ServedCall): ServedAnswer | null {
     if (method === 'POST' && rest === 'check-runs') {
       const made = { output: null, conclusion: null, ...body, id: this.#ids++, repository } as unknown as ServedCheckRun
       this.checkRuns.push(made)
@@ -112,7 +112,7 @@ export class GitHubTalk {
     body: string,
     { app, user }: { readonly app: { readonly id: number } | null; readonly user: ServedComment['user'] },
   ): ServedComment {
-    const made = { id: this.#ids++, repository, issue, body, performed_via_github_app: app, user }
+    const made = { id: this.#ids++, repository, issue, body, performed_via_github_app: app, user, ...now() }
     this.comments.push(made)
     return made
   }
@@ -121,3 +121,5 @@ export class GitHubTalk {
 const missing = { status: 404, body: { message: 'Not Found' } }
 
 const shown = (comment: ServedComment) => ({ ...comment, html_url: `https://github.example/comments/${comment.id}` })
+
+const now = () => ({ created_at: new Date().toISOString() })

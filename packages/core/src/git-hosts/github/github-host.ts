@@ -19,9 +19,13 @@ import {
   type RepositoryRef,
   type UnbornBranch,
 } from '../git-host.ts'
+import type { HostFollowing } from '../host-following.ts'
+import { GitHubCalls, type Parameters, toInstallation, within } from './github-calls.ts'
 import { readChecks } from './github-checks.ts'
 import { githubSigning } from './github-commits.ts'
-import { says, toHostError, wholeOf } from './github-errors.ts'
+import { says, wholeOf } from './github-errors.ts'
+import { githubFollowing } from './github-following.ts'
+import { type ReadUrl, readUrlOf } from './github-logs.ts'
 import { githubPeople } from './github-people.ts'
 import { type GitHubPull, toPull } from './github-pull.ts'
 import { githubTalk } from './github-talk.ts'
@@ -35,6 +39,8 @@ export interface GitHubApp {
   readonly baseUrl?: string
   /** The App as a client of OAuth; unset: people cannot connect accounts of their own. */
   readonly client?: { readonly id: string; readonly secret: string }
+  /** Reads logs that lie on other hosts than GitHub; unset: they are not read. */
+  readonly readLog?: ReadUrl
 }
 
 /** Default bound of one call, its body included. */
@@ -43,7 +49,6 @@ const PUBLIC_URL = 'https://github.com'
 
 type Repository = Awaited<ReturnType<Octokit['rest']['repos']['get']>>['data']
 type ListedRepository = Pick<Repository, 'id' | 'full_name' | 'private' | 'default_branch' | 'html_url' | 'clone_url'>
-type Parameters = Readonly<Record<string, unknown>>
 
 /**
  * GitHub and GitHub Enterprise Server, through an App: an account is an installation of it. Every call addresses
@@ -56,15 +61,16 @@ export class GitHubHost implements GitHost, Disposable {
   readonly tokens: AccountTokens
   readonly people?: HostPeople
   readonly talk: HostTalk
+  readonly following: HostFollowing
   readonly signing: HostSigning
   readonly #api: Octokit
   readonly #app: App
   readonly #tokens: InstallationTokens
   readonly #webUrl: string
-  readonly #callMs: number
-  readonly #clock: Clock
+  readonly #calls: GitHubCalls
 
-  constructor({ appId, privateKey, baseUrl, client }: GitHubApp, clock: Clock, callMs = CALL_MS) {
+  constructor(app: GitHubApp, clock: Clock, callMs = CALL_MS) {
+    const { appId, privateKey, baseUrl, client, readLog } = app
     this.#webUrl = (baseUrl ?? PUBLIC_URL).replace(/\/+$/, '')
     this.id = `github:${new URL(this.#webUrl).host}`
     const defaults = {
@@ -77,34 +83,47 @@ export class GitHubHost implements GitHost, Disposable {
     this.#api = new Client()
     this.#app = new App({ appId, privateKey, Octokit: Client, log: defaults.log })
     this.#tokens = new InstallationTokens(this.#app, clock, callMs)
-    this.#callMs = callMs
-    this.#clock = clock
+    this.#calls = new GitHubCalls(this.#api, this.#tokens, clock, callMs)
     if (client !== undefined) {
-      const app = { client, webUrl: this.#webUrl, api: this.#api, app: this.#app.octokit, clock }
-      this.people = githubPeople(app, (work, signal) => this.#guard(() => work(this.#bounded(signal)), signal))
+      const of = { client, webUrl: this.#webUrl, api: this.#api, app: this.#app.octokit, clock }
+      this.people = githubPeople(of, (work, signal) =>
+        this.#calls.guard(() => work(this.#calls.bounded(signal)), signal),
+      )
     }
     const call = <Body>(account: string, route: string, parameters: Parameters, signal?: AbortSignal): Promise<Body> =>
-      this.#call(account, route, parameters, signal)
+      this.#calls.call(account, route, parameters, signal)
     this.talk = githubTalk(appId, call)
+    this.following = githubFollowing({
+      calls: this.#calls,
+      own: { appId, readBot: signal => this.#readBot(signal) },
+      comments: this.talk,
+      readUrl: readUrlOf(this.#webUrl, readLog),
+      missing: (repository, error, signal) => this.#missing(repository, 'pull', error, signal),
+    })
     this.signing = githubSigning(call)
     this.tokens = {
       webUrl: this.#webUrl,
       mint: (account, repositoryIds, signal) => {
-        const bounded = this.#bounded(signal)
+        const bounded = this.#calls.bounded(signal)
         const mint = () => this.#tokens.mintForSandbox(String(toInstallation(account)), repositoryIds, bounded)
-        return this.#guard(() => within(bounded, mint()), signal)
+        return this.#calls.guard(() => within(bounded, mint()), signal)
       },
       revoke: (token, signal) => this.#revoke(token, signal),
     }
+  }
+
+  async #readBot(signal?: AbortSignal): Promise<string> {
+    const read = () => this.#app.octokit.request('GET /app', { request: { signal: this.#calls.bounded(signal) } })
+    return `${wholeOf((await this.#calls.guard(read, signal)).data)?.slug}[bot]`
   }
 
   async readAccount(account: string, signal?: AbortSignal): Promise<string> {
     const read = () =>
       this.#app.octokit.request('GET /app/installations/{installation_id}', {
         installation_id: toInstallation(account),
-        request: { signal: this.#bounded(signal) },
+        request: { signal: this.#calls.bounded(signal) },
       })
-    const { account: owner } = wholeOf((await this.#guard(read, signal)).data)
+    const { account: owner } = wholeOf((await this.#calls.guard(read, signal)).data)
     return owner === null ? account : 'login' in owner ? owner.login : owner.slug
   }
 
@@ -114,7 +133,7 @@ export class GitHubHost implements GitHost, Disposable {
     signal?: AbortSignal,
   ): Promise<RepositoryListing> {
     const page = from === null ? 1 : Number(from)
-    const { repositories, total_count: total } = await this.#call<{
+    const { repositories, total_count: total } = await this.#calls.call<{
       repositories: ListedRepository[]
       total_count: number
     }>(account, 'GET /installation/repositories', { per_page: limit, page }, signal)
@@ -127,7 +146,7 @@ export class GitHubHost implements GitHost, Disposable {
 
   async readBranch(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<HostBranch> {
     try {
-      const found = await this.#call<{ name: string; commit: { sha: string }; protected: boolean }>(
+      const found = await this.#calls.call<{ name: string; commit: { sha: string }; protected: boolean }>(
         ref.account,
         `GET /repositories/${ref.repositoryId}/branches/{branch}`,
         { branch },
@@ -168,11 +187,11 @@ export class GitHubHost implements GitHost, Disposable {
   ): Promise<readonly string[]> {
     const at = `GET /repositories/${repositoryId}`
     if (prefix === '') {
-      const found = await this.#call<{ name: string }[]>(account, `${at}/branches`, { per_page: limit }, signal)
+      const found = await this.#calls.call<{ name: string }[]>(account, `${at}/branches`, { per_page: limit }, signal)
       return found.map(({ name }) => name)
     }
     const path = prefix.split('/').map(encodeURIComponent).join('/')
-    const refs = await this.#call<{ ref: string }[]>(account, `${at}/git/matching-refs/heads/${path}`, {}, signal)
+    const refs = await this.#calls.call<{ ref: string }[]>(account, `${at}/git/matching-refs/heads/${path}`, {}, signal)
     // Octokit drops a slash at the end of a path, so GitHub may have been asked for less.
     const names = refs.map(({ ref }) => ref.slice('refs/heads/'.length)).filter(name => name.startsWith(prefix))
     return names.slice(0, limit)
@@ -181,7 +200,7 @@ export class GitHubHost implements GitHost, Disposable {
   async access(ref: RepositoryRef, right: 'read' | 'write', signal?: AbortSignal): Promise<RemoteAccess> {
     const { clone_url: url } = await this.#read(ref, signal)
     const scope = { installation: ref.account, repository: { id: ref.repositoryId, contents: right } }
-    const token = await this.#guard(() => within(this.#bounded(signal), this.#tokens.get(scope)), signal)
+    const token = await this.#calls.guard(() => within(this.#calls.bounded(signal), this.#tokens.get(scope)), signal)
     return { url, authorization: `Basic ${token.basic}`, expiresAt: token.expiresAt }
   }
 
@@ -192,7 +211,7 @@ export class GitHubHost implements GitHost, Disposable {
   ): Promise<HostPull | null> {
     const [owner = ''] = (await this.readRepository(ref, signal)).fullName.split('/')
     const query = { state: 'open', head: `${owner}:${head}`, base, per_page: 1 }
-    const [found] = await this.#call<GitHubPull[]>(
+    const [found] = await this.#calls.call<GitHubPull[]>(
       ref.account,
       `GET /repositories/${ref.repositoryId}/pulls`,
       query,
@@ -204,7 +223,12 @@ export class GitHubHost implements GitHost, Disposable {
   async openPull(ref: RepositoryRef, pull: OpenPullRequest, signal?: AbortSignal): Promise<HostPull> {
     try {
       return toPull(
-        await this.#call<GitHubPull>(ref.account, `POST /repositories/${ref.repositoryId}/pulls`, { ...pull }, signal),
+        await this.#calls.call<GitHubPull>(
+          ref.account,
+          `POST /repositories/${ref.repositoryId}/pulls`,
+          { ...pull },
+          signal,
+        ),
       )
     } catch (error) {
       if (!(error instanceof GitHostError) || error.kind !== 'invalid' || !says(error, /pull request already exists/i))
@@ -216,7 +240,7 @@ export class GitHubHost implements GitHost, Disposable {
   async readPull(ref: RepositoryRef, number: number, signal?: AbortSignal): Promise<HostPull> {
     try {
       const route = `GET /repositories/${ref.repositoryId}/pulls/${number}`
-      return toPull(await this.#call<GitHubPull>(ref.account, route, {}, signal))
+      return toPull(await this.#calls.call<GitHubPull>(ref.account, route, {}, signal))
     } catch (error) {
       throw await this.#missing(ref, 'pull', error, signal)
     }
@@ -227,7 +251,11 @@ export class GitHubHost implements GitHost, Disposable {
     pull: Pick<HostPull, 'headOid' | 'baseBranch'>,
     signal?: AbortSignal,
   ): Promise<HostCheck[] | null> {
-    return readChecks((route, parameters) => this.#call(account, route, { ...parameters }, signal), repositoryId, pull)
+    return readChecks(
+      (route, parameters) => this.#calls.call(account, route, { ...parameters }, signal),
+      repositoryId,
+      pull,
+    )
   }
 
   async mergePull(
@@ -244,7 +272,7 @@ export class GitHubHost implements GitHost, Disposable {
     }
     try {
       const route = `PUT /repositories/${ref.repositoryId}/pulls/${number}/merge`
-      const { sha } = await this.#call<{ sha: string }>(ref.account, route, body, signal)
+      const { sha } = await this.#calls.call<{ sha: string }>(ref.account, route, body, signal)
       return { mergeCommitOid: sha }
     } catch (error) {
       if (!(error instanceof GitHostError) || error.kind !== 'conflict') throw error
@@ -257,7 +285,7 @@ export class GitHubHost implements GitHost, Disposable {
   }
 
   async #read({ account, repositoryId }: RepositoryRef, signal?: AbortSignal): Promise<Repository> {
-    const repository = await this.#call<Repository>(account, `GET /repositories/${repositoryId}`, {}, signal)
+    const repository = await this.#calls.call<Repository>(account, `GET /repositories/${repositoryId}`, {}, signal)
     this.#requireOwnUrl(repository.clone_url)
     return repository
   }
@@ -297,63 +325,13 @@ export class GitHubHost implements GitHost, Disposable {
 
   async #revoke({ value }: AccountToken, signal: AbortSignal): Promise<void> {
     const headers = { authorization: `token ${value}` }
-    const request = { signal: this.#bounded(signal) }
+    const request = { signal: this.#calls.bounded(signal) }
     try {
-      await this.#guard(() => this.#api.request('DELETE /installation/token', { headers, request }), signal)
+      await this.#calls.guard(() => this.#api.request('DELETE /installation/token', { headers, request }), signal)
     } catch (error) {
       if (!(error instanceof GitHostError) || error.kind !== 'unauthorized') throw error
     }
   }
-
-  /** Makes one call as the installation; if the host refuses a token before its time, replaces it once. */
-  async #call<Body>(account: string, route: string, parameters: Parameters, signal?: AbortSignal): Promise<Body> {
-    const attempt = () => this.#guard(() => this.#request<Body>(account, route, parameters, signal), signal)
-    try {
-      return await attempt()
-    } catch (error) {
-      if (!(error instanceof GitHostError) || error.kind !== 'unauthorized') throw error
-      this.#tokens.forget(account)
-      return attempt()
-    }
-  }
-
-  async #request<Body>(account: string, route: string, parameters: Parameters, signal?: AbortSignal): Promise<Body> {
-    const bounded = this.#bounded(signal)
-    const token = await within(bounded, this.#tokens.get({ installation: String(toInstallation(account)) }))
-    const { data } = await this.#api.request(route, {
-      ...parameters,
-      headers: { authorization: `token ${token.value}` },
-      request: { signal: bounded },
-    })
-    return wholeOf(data as Body)
-  }
-
-  #bounded(signal: AbortSignal | undefined): AbortSignal {
-    return AbortSignal.any([AbortSignal.timeout(this.#callMs), ...(signal === undefined ? [] : [signal])])
-  }
-
-  async #guard<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    try {
-      return await work()
-    } catch (error) {
-      if (signal?.aborted) throw signal.reason
-      throw toHostError(error, this.#clock)
-    }
-  }
-}
-
-/** Waits no longer than the signal; the work continues for its other waiters. */
-function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const end = () => reject(signal.reason)
-  signal.addEventListener('abort', end, { once: true })
-  if (signal.aborted) end()
-  return Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', end))
-}
-
-function toInstallation(account: string): number {
-  if (!/^[0-9]{1,15}$/.test(account)) throw new GitHostError('not_found', `${account} is not an installation`)
-  return Number(account)
 }
 
 function toRepository(repository: ListedRepository): HostRepository {
