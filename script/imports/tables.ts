@@ -194,6 +194,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   local_branch_rules: { writes: ['core/git-hosts'] },
   local_checks: { writes: ['core/git-hosts'] },
   local_pulls: { writes: ['core/git-hosts'] },
+  local_reviews: { writes: ['core/git-hosts'] },
 
   // Models and runtimes.
   gateway_requests: { writes: ['core/accounting'], reads: ['server/console', 'core/sessions/runs'] },

@@ -153,9 +153,10 @@ function addChecks(check: Command): void {
     .argument('<commit>', 'full commit id')
     .argument('<check>', 'name of the check')
     .addArgument(new Argument('<state>').choices(['pending', 'success', 'failure']))
-    .action(async (repository: string, oid: string, name: string, state: string) => {
+    .option('--output <file>', 'file with what the check printed; its last 64 KiB are kept')
+    .action(async (repository: string, oid: string, name: string, state: string, options: { output?: string }) => {
       const { recordCheck } = await import('./commands/rules.ts')
-      await recordCheck(repository, { oid, name, state }, io)
+      await recordCheck(repository, { oid, name, state }, options, io)
     })
   check
     .command('list')

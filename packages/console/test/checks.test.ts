@@ -229,6 +229,16 @@ describe('the page of a published Session', () => {
     await shoot(page, 'checks-pull')
     expect(await pageFaults(page)).toEqual([])
     const ref = { account: 'local', repositoryId: local.repositoryId }
+    await page.getByLabel('Review', { exact: true }).fill('Why <b>so</b>?')
+    await page.getByLabel('File').fill('hello.txt')
+    await page.getByLabel('Line').fill('1')
+    await page.getByRole('button', { name: 'Send' }).click()
+    const review = page.getByRole('region', { name: 'Reviews' }).getByRole('listitem')
+    await review.getByText('hello.txt:1').waitFor()
+    await shoot(page, 'pull-review')
+    expect(await pageFaults(page)).toEqual([])
+    const { comments } = (await localHost.following.observe(ref, 1, null)) ?? {}
+    expect(comments).toMatchObject([{ path: 'hello.txt', line: 1, body: 'Why <b>so</b>?', isBot: false }])
     await localHost.recordCheck(ref, { oid: local.head, name: 'tests', state: 'success' })
     await page.getByText('Ready to be merged from its Session.').waitFor()
     expect(visitor.complaints).toEqual([])

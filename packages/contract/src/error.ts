@@ -187,6 +187,7 @@ export const errors = {
     cause: 'The changes cannot be reviewed: they are too large, or git cannot store them; `message` names the cause.',
   },
   cloud_publication_conflict: { status: 409, cause: 'A Publication with this id was created with a different body.' },
+  local_review_conflict: { status: 409, cause: 'A review with this id was written with a different body.' },
   cloud_verification_conflict: { status: 409, cause: 'A verification with this id was created with a different body.' },
   cloud_verification_required: {
     status: 409,

@@ -187,12 +187,14 @@ export type { PullCheck, PullChecks } from './pull-check.ts'
 export type { PushMessage, PushSubscription, PushSubscriptionList, PutPushSubscription } from './push-subscription.ts'
 export {
   type LocalPull,
+  type LocalReview,
   type MissingAccount,
   missingReasons,
   Repository,
   RepositoryGrant,
   RepositoryGrantPage,
   RepositoryPage,
+  type WriteLocalReview,
 } from './repository.ts'
 export { Review, ReviewFile, type ReviewFileDiff, ReviewSignal, type SignalKind, signalKinds } from './review.ts'
 export {

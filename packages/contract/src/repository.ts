@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { PullCheck } from './pull-check.ts'
-import { Count, DateTime, nullable, open, openString, Uuid } from './scalar.ts'
+import { Count, closed, DateTime, nullable, open, openString, someText, text, Uuid } from './scalar.ts'
 
 export const gitHostKinds = ['github', 'local'] as const
 export const grantStatuses = ['active', 'revoked', 'replaced'] as const
@@ -86,6 +86,68 @@ export const RepositoryGrantEnvelope = Type.Object(
   { title: 'RepositoryGrantEnvelope', ...open },
 )
 
+/** What a review says of a pull request. */
+const reviewStates = ['approved', 'changes_requested', 'commented'] as const
+
+const localReviewLimits = { bodyCharacters: 20_000, comments: 50, pathCharacters: 4096, threadCharacters: 100 }
+
+/** Body of `reviewLocalPull`. */
+export const WriteLocalReview = Type.Object(
+  {
+    state: Type.Enum(reviewStates, { type: 'string', description: 'A comment is `commented`.' }),
+    body: Type.Optional(text(localReviewLimits.bodyCharacters, { description: 'In Markdown.' })),
+    comments: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            path: someText(localReviewLimits.pathCharacters, { description: 'A file of the head.' }),
+            line: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000_000 })),
+            threadId: Type.Optional(
+              someText(localReviewLimits.threadCharacters, { description: 'The thread that it answers in.' }),
+            ),
+            body: someText(localReviewLimits.bodyCharacters),
+          },
+          closed,
+        ),
+        { maxItems: localReviewLimits.comments },
+      ),
+    ),
+  },
+  { title: 'WriteLocalReview', description: 'Reviews a pull request, or comments on it.', ...closed },
+)
+
+/** A review of a pull request of a local repository, or a comment on it. */
+export const LocalReview = Type.Object(
+  {
+    id: Uuid,
+    author: Type.Object({ id: Type.String(), name: Type.String() }, open),
+    by: openString(['person', 'app_installation', 'service'], 'Who wrote it; `service` is Berth.'),
+    state: openString(reviewStates),
+    body: Type.String(),
+    headOid: Type.String({ description: 'The head that it is about; the lines are its.' }),
+    comments: Type.Array(
+      Type.Object(
+        {
+          id: Type.String(),
+          threadId: Type.String(),
+          path: Type.String(),
+          line: nullable(Type.Integer()),
+          body: Type.String(),
+        },
+        open,
+      ),
+    ),
+    createdAt: DateTime,
+  },
+  {
+    title: 'LocalReview',
+    description: 'A review of a pull request of a local repository, or a comment on it.',
+    ...open,
+  },
+)
+
+export const LocalReviewEnvelope = Type.Object({ review: LocalReview }, { title: 'LocalReviewEnvelope', ...open })
+
 /** A pull request of a repository that the service itself hosts. */
 export const LocalPull = Type.Object(
   {
@@ -102,6 +164,7 @@ export const LocalPull = Type.Object(
     mergeable: openString(['yes', 'no', 'unknown']),
     blockers: Type.Array(Type.String()),
     checks: Type.Array(PullCheck, { description: 'Checks of an open pull request.' }),
+    reviews: Type.Array(LocalReview, { description: 'The latest reviews and comments, oldest first.' }),
   },
   { title: 'LocalPull', description: 'A pull request of a repository that the service itself hosts.', ...open },
 )
@@ -109,6 +172,8 @@ export const LocalPull = Type.Object(
 export const LocalPullEnvelope = Type.Object({ pull: LocalPull }, { title: 'LocalPullEnvelope', ...open })
 
 export type LocalPull = Static<typeof LocalPull>
+export type LocalReview = Static<typeof LocalReview>
+export type WriteLocalReview = Static<typeof WriteLocalReview>
 export type Repository = Static<typeof Repository>
 export type MissingAccount = Static<typeof MissingAccount>
 export type RepositoryPage = Static<typeof RepositoryPage>

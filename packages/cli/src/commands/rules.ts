@@ -1,6 +1,8 @@
+import { open } from 'node:fs/promises'
 import type { AdminIo } from '../io.ts'
 import { withServer } from '../server-module.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
+import { orUsage } from './turn-input.ts'
 
 interface Rule {
   readonly branch: string
@@ -52,9 +54,21 @@ export async function listRules(
 export async function recordCheck(
   repository: string,
   check: { readonly oid: string; readonly name: string; readonly state: string },
+  { output: file }: { output?: string },
   { env }: AdminIo,
 ): Promise<void> {
-  await withRepositories(module => module.recordCheck(env, repository, check))
+  const printed = file === undefined ? {} : { output: await orUsage(file, () => readTail(file), 'read') }
+  await withRepositories(module => module.recordCheck(env, repository, { ...check, ...printed }))
+}
+
+/** Most bytes of a check's output that are sent. */
+const OUTPUT_BYTES = 65_536
+
+async function readTail(path: string): Promise<string> {
+  await using file = await open(path)
+  const start = Math.max(0, (await file.stat()).size - OUTPUT_BYTES)
+  const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(OUTPUT_BYTES), position: start })
+  return buffer.subarray(0, bytesRead).toString()
 }
 
 export async function listChecks(

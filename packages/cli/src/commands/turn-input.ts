@@ -69,7 +69,8 @@ async function encodeFile(path: string): Promise<{ name: string; content: string
   return { name: basename(path), content: content.toString('base64') }
 }
 
-async function orUsage<T>(path: string, work: () => Promise<T>, verb = 'attach'): Promise<T> {
+/** @throws UsageError that names a file, if the work on it fails */
+export async function orUsage<T>(path: string, work: () => Promise<T>, verb = 'attach'): Promise<T> {
   try {
     return await work()
   } catch (cause) {

@@ -76,7 +76,10 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   'admin rule set': ['admin rule set acme/web main --check test'],
   'admin rule list': ['admin rule list acme/web'],
   'admin rule remove': ['admin rule remove acme/web main'],
-  'admin check record': ['admin check record acme/web $COMMIT test success'],
+  'admin check record': [
+    'admin check record acme/web $COMMIT test success',
+    'admin check record acme/web $COMMIT test failure --output test.log',
+  ],
   'admin check list': ['admin check list acme/web $COMMIT'],
   'hosts token': ['hosts token build-1 --capacity 8 --label zone=eu'],
   'hosts list': ['hosts list'],

@@ -1512,10 +1512,39 @@ export interface LocalPull {
   blockers: string[]
   /** Checks of an open pull request. */
   checks: PullCheck[]
+  /** The latest reviews and comments, oldest first. */
+  reviews: LocalReview[]
 }
 
 export interface LocalPullEnvelope {
   pull: LocalPull
+}
+
+/** A review of a pull request of a local repository, or a comment on it. */
+export interface LocalReview {
+  id: string
+  author: {
+    id: string
+    name: string
+  }
+  /** Who wrote it; `service` is Berth. */
+  by: string
+  state: string
+  body: string
+  /** The head that it is about; the lines are its. */
+  headOid: string
+  comments: Array<{
+    id: string
+    threadId: string
+    path: string
+    line: number | null
+    body: string
+  }>
+  createdAt: string
+}
+
+export interface LocalReviewEnvelope {
+  review: LocalReview
 }
 
 /** What the log comes to at one of its Events: whoever keeps it finds out later whether an Event up to it was changed, removed, added or moved. */
@@ -3369,6 +3398,22 @@ export interface WorkspaceProgressData {
   durationMs?: number
 }
 
+/** Reviews a pull request, or comments on it. */
+export interface WriteLocalReview {
+  /** A comment is `commented`. */
+  state: 'approved' | 'changes_requested' | 'commented'
+  /** In Markdown. */
+  body?: string
+  comments?: Array<{
+    /** A file of the head. */
+    path: string
+    line?: number
+    /** The thread that it answers in. */
+    threadId?: string
+    body: string
+  }>
+}
+
 export interface WriteSecret {
   /** At most 32 KiB of UTF-8. */
   value: string
@@ -3584,6 +3629,8 @@ export interface ErrorCodes {
   cloud_review_refused: { message?: string }
   /** A Publication with this id was created with a different body. */
   cloud_publication_conflict: Record<never, never>
+  /** A review with this id was written with a different body. */
+  local_review_conflict: Record<never, never>
   /** A verification with this id was created with a different body. */
   cloud_verification_conflict: Record<never, never>
   /** No verification of the revision by the environment's newest revision has passed, or a later one has failed; create one first. */
@@ -4114,6 +4161,11 @@ export interface Operations {
     input: { repositoryId: string; number: string }
     answer: LocalPullEnvelope
   }
+  /** Review a pull request of a local repository. Reviews an open pull request of a repository that the service itself hosts, or comments on it and its lines. Whoever may read it and publish may do so. A review never changes; what follows the pull request takes it up. */
+  reviewLocalPull: {
+    input: { repositoryId: string; number: string; reviewId: string; body: WriteLocalReview }
+    answer: LocalReviewEnvelope
+  }
   /** List environments. Lists environments by name. Archived ones are left out unless `archived` is set. */
   listEnvironments: {
     input: { query?: {
@@ -4507,6 +4559,11 @@ export interface Operations {
   getOrganizationPull: {
     input: { repositoryId: string; number: string }
     answer: LocalPullEnvelope
+  }
+  /** Review a pull request of a local repository. Reviews an open pull request of a repository that the service itself hosts, or comments on it and its lines. Whoever may read it and publish may do so. A review never changes; what follows the pull request takes it up. (First-party: it may change in any release.) */
+  reviewOrganizationPull: {
+    input: { repositoryId: string; number: string; reviewId: string; body: WriteLocalReview }
+    answer: LocalReviewEnvelope
   }
   /** Follow what one tab shows. Streams as server-sent events, in one connection: the Events and the preview of up to four Sessions, and with `feed` the changes of all. `data` is one of `{ kind: "event", sessionId, event }`, `{ kind: "preview", sessionId, preview }`, `{ kind: "session", session }` and `{ kind: "reset" }`, on which the client lists its Sessions. (First-party: it may change in any release.) */
   followLive: {

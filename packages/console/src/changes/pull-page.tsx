@@ -7,6 +7,7 @@ import { Page, Title } from '../ui/page.tsx'
 import { printableLine } from '../ui/printable.ts'
 import { waitsFor } from './check-labels.ts'
 import { Checks } from './checks.tsx'
+import { PullReviews } from './pull-reviews.tsx'
 import { localPullQuery } from './queries.ts'
 
 const route = getRouteApi('/shell/pulls/$repositoryId/$number')
@@ -82,6 +83,7 @@ export function PullPage() {
             <Markdown text={pull.body} />
           </section>
         )}
+        <PullReviews pull={pull} repositoryId={repositoryId} />
       </div>
     </Page>
   )

@@ -29,7 +29,7 @@ const people = { access: 'bearer', principal: 'person' } as const
 
 const ReviewPath = Type.Object({ ...SessionPath.properties, revision: Sha256 })
 
-const { listRepositories, getLocalPull } = repositoryOperations
+const { listRepositories, getLocalPull, reviewLocalPull } = repositoryOperations
 const { createSession } = sessionOperations
 
 /**
@@ -97,6 +97,11 @@ export const cloudOperations = {
     ...getLocalPull,
     ...people,
     path: '/cloud/local-repositories/{repositoryId}/pulls/{number}',
+  },
+  reviewOrganizationPull: {
+    ...reviewLocalPull,
+    ...people,
+    path: '/cloud/local-repositories/{repositoryId}/pulls/{number}/reviews/{reviewId}',
   },
   followLive: operation({
     ...people,

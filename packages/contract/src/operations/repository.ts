@@ -1,7 +1,14 @@
 import { Type } from 'typebox'
 import { defaultPageSize, limits } from '../limits.ts'
 import { operation } from '../operation.ts'
-import { LocalPullEnvelope, RepositoryGrantEnvelope, RepositoryGrantPage, RepositoryPage } from '../repository.ts'
+import {
+  LocalPullEnvelope,
+  LocalReviewEnvelope,
+  RepositoryGrantEnvelope,
+  RepositoryGrantPage,
+  RepositoryPage,
+  WriteLocalReview,
+} from '../repository.ts'
 import { closed, Uuid } from '../scalar.ts'
 import { pageLimit } from './parameters.ts'
 
@@ -18,6 +25,11 @@ const RepositoryPaging = Type.Object(
   },
   closed,
 )
+
+const LocalPullPath = Type.Object({
+  repositoryId: Type.String({ pattern: '^[0-9]{1,18}$' }),
+  number: Type.String({ pattern: '^[1-9][0-9]{0,8}$' }),
+})
 
 const shared = {
   tag: 'Repositories',
@@ -76,11 +88,26 @@ export const repositoryOperations = {
     description:
       'Returns a pull request of a repository that the service itself hosts, with the reasons that keep it from being merged. ' +
       'The caller sees the Session that published it, or holds a grant of the repository.',
-    params: Type.Object({
-      repositoryId: Type.String({ pattern: '^[0-9]{1,18}$' }),
-      number: Type.String({ pattern: '^[1-9][0-9]{0,8}$' }),
-    }),
+    params: LocalPullPath,
     responses: { 200: { description: 'The pull request.', schema: LocalPullEnvelope } },
     errors: ['cloud_repository_grant_not_found'],
+  }),
+  reviewLocalPull: operation({
+    tag: 'Repositories',
+    access: 'bearer',
+    capability: 'svc.cloud.publications:create',
+    method: 'PUT',
+    path: '/v1/local-repositories/{repositoryId}/pulls/{number}/reviews/{reviewId}',
+    summary: 'Review a pull request of a local repository',
+    description:
+      'Reviews an open pull request of a repository that the service itself hosts, or comments on it and its lines. Whoever may read it and ' +
+      'publish may do so. A review never changes; what follows the pull request takes it up.',
+    params: Type.Object({ ...LocalPullPath.properties, reviewId: Uuid }),
+    body: WriteLocalReview,
+    responses: {
+      201: { description: 'The review was written.', schema: LocalReviewEnvelope },
+      200: { description: 'An earlier request with the same body wrote the review.', schema: LocalReviewEnvelope },
+    },
+    errors: ['cloud_repository_grant_not_found', 'local_review_conflict', 'invalid_request'],
   }),
 } as const

@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { MissingAccount, Repository, RepositoryGrant, Session } from '@berth/contract'
+import type { LocalPull, LocalReview, MissingAccount, Repository, RepositoryGrant, Session } from '@berth/contract'
 import { systemClock } from '@berth/platform/kit/clock.ts'
 import type { Api } from '@berth/testing/api/api.ts'
 import type { Tenant } from '@berth/testing/api/tenant.ts'
 import { GitHubServer } from '@berth/testing/git/github-server.ts'
 import { grantRepository } from '@berth/testing/git/grants.ts'
 import { commitTo, sampleRepository, tipOf } from '@berth/testing/git/repositories.ts'
+import { outcome } from '@berth/testing/runs/outcome.ts'
 import { startTestService, type TestService } from '@berth/testing/services/service.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runGit } from '../../src/git/run-git.ts'
+import { LocalHost } from '../../src/git-hosts/local/local-host.ts'
 import { connectAccount } from '../../src/repositories/connect-account.ts'
 import { replaceGrant, revokeGrant } from '../../src/repositories/end-grants.ts'
 import { grantLocal } from '../../src/repositories/grant-local.ts'
@@ -447,5 +449,47 @@ describe('a pull request of a local repository', () => {
     })
     expect((await test.api.get(`${at}/1`)).body.error).toBe('cloud_repository_grant_not_found')
     expect((await api.get(`${at}/x`)).body.error).toBe('invalid_path_parameter')
+  })
+
+  it('is reviewed once by whoever sees it, in threads', async () => {
+    const { api } = await localTenant()
+    const [repository] = await everything(api, 1)
+    const repositoryId = repository?.repositoryId ?? ''
+    const path = join(root, `${repository?.fullName}.git`)
+    const head = await commitTo(path, 'reviewed', await tipOf(path, 'main'), { reviewed: 'yes' })
+    const local = new LocalHost(test.db.database, systemClock, root, () => test.url)
+    const pull = { title: 'Review it', body: '', head: 'reviewed', base: 'main', draft: false }
+    const { number } = await local.openPull({ account: 'local', repositoryId }, pull)
+    const at = `/v1/local-repositories/${repositoryId}/pulls/${number}`
+    const [first, second] = [randomUUID(), randomUUID()]
+    const review = { state: 'changes_requested', body: 'No.', comments: [{ path: 'reviewed', line: 1, body: 'Why?' }] }
+    const written = await api.put<{ review: LocalReview }>(`${at}/reviews/${first}`, review)
+    expect([written.status, written.body.review.headOid]).toEqual([201, head])
+    const threadId = written.body.review.comments[0]?.threadId
+    expect((await api.put(`${at}/reviews/${first}`, review)).status).toBe(200)
+    const changed = { ...review, body: 'Yes.' }
+    expect(outcome(await api.put(`${at}/reviews/${first}`, changed))).toBe('409 local_review_conflict')
+    const answer = { state: 'commented', comments: [{ path: 'elsewhere', threadId, body: 'Because.' }] }
+    expect((await api.put(`${at}/reviews/${second}`, answer)).status).toBe(201)
+    expect((await api.put(`${at}/reviews/${second}`, answer)).status).toBe(200)
+    const { body } = await api.get<{ pull: LocalPull }>(at)
+    expect(body.pull.reviews).toMatchObject([
+      { id: first, by: 'app_installation', state: 'changes_requested', comments: [{ path: 'reviewed', line: 1 }] },
+      { id: second, comments: [{ path: 'reviewed', threadId, body: 'Because.' }] },
+    ])
+    for (const [why, refused] of [
+      ['says nothing', { state: 'commented', body: ' ' }],
+      ['names no thread', { state: 'commented', comments: [{ path: 'reviewed', threadId: 'none', body: 'x' }] }],
+      ['has a line 0', { state: 'commented', comments: [{ path: 'reviewed', line: 0, body: 'x' }] }],
+    ] as const) {
+      expect([why, outcome(await api.put(`${at}/reviews/${randomUUID()}`, refused))]).toEqual([
+        why,
+        '400 invalid_request',
+      ])
+    }
+    const theirs = await test.api.put(`${at}/reviews/${randomUUID()}`, review)
+    expect(outcome(theirs)).toBe('404 cloud_repository_grant_not_found')
+    await runGit(['update-ref', '-d', 'refs/heads/reviewed'], { gitDir: path })
+    expect(outcome(await api.put(`${at}/reviews/${randomUUID()}`, review))).toBe('400 invalid_request')
   })
 })

@@ -4,6 +4,7 @@ import { isBranchName } from '@berth/core/git/branch-name.ts'
 import { GitHostError, type RepositoryRef } from '@berth/core/git-hosts/git-host.ts'
 import { LocalHost } from '@berth/core/git-hosts/local/local-host.ts'
 import type { BranchRule, Check, CheckState } from '@berth/core/git-hosts/local/rules.ts'
+import { wakeFollowUps } from '@berth/core/sessions/follow-ups/follow-up-sql.ts'
 import { wakeMerges } from '@berth/core/sessions/merges/merge-sql.ts'
 import type { Clock } from '@berth/platform/kit/clock.ts'
 import { StartError } from '@berth/platform/kit/start-error.ts'
@@ -37,6 +38,7 @@ export async function setBranchRule(
     }
     await appendAudit(db, { organizationId: null, actor: operator, outcome: 'done', ...about }, clock.now())
     await wakeMerges(db, { provider: host.kind, ...repository }, clock.now())
+    await wakeFollowUps(db, { provider: host.kind, ...repository }, clock.now())
   })
 }
 
@@ -57,12 +59,13 @@ export function readBranchRules(variables: Variables, fullName: string): Promise
 export async function recordCheck(
   variables: Variables,
   fullName: string,
-  check: { readonly oid: string; readonly name: string; readonly state: CheckState },
+  check: { readonly oid: string; readonly name: string; readonly state: CheckState; readonly output?: string },
 ): Promise<void> {
   requireCheckName(check.name)
   await withCommit(variables, fullName, check.oid, async (host, repository, { db, clock, oid }) => {
     await host.recordCheck(repository, { ...check, oid })
     await wakeMerges(db, { provider: host.kind, ...repository }, clock.now())
+    await wakeFollowUps(db, { provider: host.kind, ...repository }, clock.now())
   })
 }
 

@@ -5,6 +5,7 @@ import { listBranches } from '@berth/core/repositories/list-branches.ts'
 import { pageRepositories } from '@berth/core/repositories/page-repositories.ts'
 import { createSession } from '@berth/core/sessions/create-session.ts'
 import { readLocalPull } from '@berth/core/sessions/publications/local-pull.ts'
+import { reviewLocalPull } from '@berth/core/sessions/publications/review-local-pull.ts'
 import { provideSampleRepository } from './provide-sample-repository.ts'
 
 type Operations =
@@ -12,6 +13,7 @@ type Operations =
   | 'listOrganizationBranches'
   | 'createOrganizationSession'
   | 'getOrganizationPull'
+  | 'reviewOrganizationPull'
   | 'provideSampleRepository'
 
 /** Serves first-party clients: people who work on the repositories that their organization is connected to. */
@@ -49,5 +51,9 @@ export function cloudHandlers(context: Context): Pick<Handlers, Operations> {
       status: 200,
       body: { pull: await readLocalPull(context, principal, params, signal) },
     }),
+    reviewOrganizationPull: async ({ principal, params, body, signal }) => {
+      const { created, review } = await reviewLocalPull(context, principal, params, body, signal)
+      return { status: created ? 201 : 200, body: { review } }
+    },
   }
 }

@@ -43,6 +43,7 @@ const bodies: { readonly [Id in GuardedOperationId]?: object } = {
   setDefaultEnvironment: { id: null },
   startEnvironmentTrial: {},
   callTools: { jsonrpc: '2.0', id: 1, method: 'ping' },
+  reviewLocalPull: { state: 'approved' },
   putTrigger: { name: 'taken over', message: 'taken over' },
   putTriggerDelivery: {},
   replaceTriggerSecret: {},

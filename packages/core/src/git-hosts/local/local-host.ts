@@ -16,12 +16,16 @@ import {
   type RepositoryRef,
   type UnbornBranch,
 } from '../git-host.ts'
-import { findHead, findHeads, type LocalHead } from './default-branch.ts'
+import type { HostFollowing } from '../host-following.ts'
+import { endOf } from '../log-tail.ts'
+import { findHead, findHeads } from './default-branch.ts'
+import { localFollowing } from './local-following.ts'
 import { broughtIn, contains, git, inBounds, mergeMessage, moveBase, ofMerge, utf8Lines } from './local-git.ts'
 import * as sql from './local-sql.ts'
 import { findRepositories, type LocalPath, localPath } from './repositories.ts'
 import { type BranchRule, blockersOf, type Check, type CheckState } from './rules.ts'
 import { provideSample } from './sample.ts'
+import { toRepository } from './to-repository.ts'
 
 /** Account of every repository of a data directory. */
 export const LOCAL_ACCOUNT = 'local'
@@ -32,6 +36,9 @@ export const LOCAL_HOST = 'local'
 interface Located extends LocalPath {
   readonly id: string
 }
+
+/** Most bytes that are kept of the output of a check. */
+const MAX_OUTPUT_BYTES = 65_536
 
 /** Attempts at a merge whose base branch moves meanwhile. */
 const MAX_MERGES = 5
@@ -47,6 +54,7 @@ const MAX_MERGES = 5
 export class LocalHost implements GitHost {
   readonly id = LOCAL_HOST
   readonly kind = 'local'
+  readonly following: HostFollowing
   readonly #db: Database
   readonly #clock: Clock
   readonly #root: string
@@ -63,6 +71,7 @@ export class LocalHost implements GitHost {
     this.#root = root
     this.#consoleUrl = consoleUrl
     this.#committer = committer
+    this.following = localFollowing(db, clock, this, consoleUrl)
   }
 
   async readAccount(account: string): Promise<string> {
@@ -84,12 +93,12 @@ export class LocalHost implements GitHost {
       return id === undefined ? [] : [{ ...path, id }]
     })
     const heads = await findHeads(located, signal)
-    return { repositories: heads.map(([each, head]) => this.#describe(each, head)), next }
+    return { repositories: heads.map(([each, head]) => toRepository(each, head, this.#consoleUrl())), next }
   }
 
   async readRepository(ref: RepositoryRef, signal?: AbortSignal): Promise<HostRepository> {
     const located = await this.#locate(ref)
-    return this.#describe(located, await findHead(located.gitDir, signal))
+    return toRepository(located, await findHead(located.gitDir, signal), this.#consoleUrl())
   }
 
   async readBranch(ref: RepositoryRef, branch: string, signal?: AbortSignal): Promise<HostBranch> {
@@ -227,9 +236,13 @@ export class LocalHost implements GitHost {
   }
 
   /** Records the state of a check of a commit, in place of its earlier one. */
-  async recordCheck(ref: RepositoryRef, check: { oid: string; name: string; state: CheckState }): Promise<void> {
+  async recordCheck(
+    ref: RepositoryRef,
+    check: { oid: string; name: string; state: CheckState; output?: string },
+  ): Promise<void> {
     const { id } = await this.#locate(ref)
-    await sql.putCheck(this.#db, id, { ...check, now: this.#clock.now() })
+    const output = check.output === undefined ? null : endOf(check.output, MAX_OUTPUT_BYTES)
+    await sql.putCheck(this.#db, id, { ...check, output, now: this.#clock.now() })
   }
 
   /** Lists the checks of a commit, in the order of their names. */
@@ -373,18 +386,6 @@ export class LocalHost implements GitHost {
       throw new GitHostError('not_found', `no repository ${repositoryId}`, { subject: 'repository' })
     }
     return { ...path, id: row.id }
-  }
-
-  #describe(located: Located, { branch, born, empty }: LocalHead): HostRepository {
-    return {
-      repositoryId: located.id,
-      fullName: `${located.owner}/${located.name}`,
-      private: true,
-      defaultBranch: born || empty ? branch : null,
-      // The console has no page of a repository; its Sessions come closest.
-      htmlUrl: `${this.#consoleUrl()}/sessions?repository=${LOCAL_HOST}:${located.id}`,
-      cloneUrl: null,
-    }
   }
 
   /** Returns the commit of a branch by its exact name, without git's revision language. */

@@ -97,9 +97,11 @@ export async function listChecks(
   db: Queryable,
   repositoryId: string,
   oid: string,
-): Promise<{ readonly name: string; readonly state: CheckState; readonly updated_at: Date }[]> {
-  const { rows } = await db.query<{ name: string; state: CheckState; updated_at: Date }>(
-    'select name, state, updated_at from local_checks where repository_id = $1 and commit_oid = $2 order by name',
+): Promise<
+  { readonly name: string; readonly state: CheckState; readonly output: string | null; readonly updated_at: Date }[]
+> {
+  const { rows } = await db.query<{ name: string; state: CheckState; output: string | null; updated_at: Date }>(
+    'select name, state, right(output, 4000) as output, updated_at from local_checks where repository_id = $1 and commit_oid = $2 order by name',
     [repositoryId, oid],
   )
   return rows
@@ -108,13 +110,33 @@ export async function listChecks(
 export async function putCheck(
   db: Queryable,
   repositoryId: string,
-  check: { readonly oid: string; readonly name: string; readonly state: CheckState; readonly now: Date },
+  check: {
+    readonly oid: string
+    readonly name: string
+    readonly state: CheckState
+    readonly output: string | null
+    readonly now: Date
+  },
 ): Promise<void> {
   await db.query(
-    `insert into local_checks (repository_id, commit_oid, name, state, updated_at) values ($1, $2, $3, $4, $5)
-     on conflict (repository_id, commit_oid, name) do update set state = excluded.state, updated_at = excluded.updated_at`,
-    [repositoryId, check.oid, check.name, check.state, check.now],
+    `insert into local_checks (repository_id, commit_oid, name, state, output, updated_at) values ($1, $2, $3, $4, $5, $6)
+     on conflict (repository_id, commit_oid, name) do update
+       set state = excluded.state, output = excluded.output, updated_at = excluded.updated_at`,
+    [repositoryId, check.oid, check.name, check.state, check.output, check.now],
   )
+}
+
+/** Returns what a check of a commit printed; null if that is not known. */
+export async function readCheckOutput(
+  db: Queryable,
+  repositoryId: string,
+  { oid, name }: { readonly oid: string; readonly name: string },
+): Promise<string | null> {
+  const { rows } = await db.query<{ output: string | null }>(
+    'select output from local_checks where repository_id = $1 and commit_oid = $2 and name = $3',
+    [repositoryId, oid, name],
+  )
+  return rows[0]?.output ?? null
 }
 
 const pullColumns =

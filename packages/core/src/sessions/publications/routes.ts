@@ -3,11 +3,12 @@ import type { Handlers } from '../../http/routing/handler.ts'
 import { admitPublication } from './admit-publication.ts'
 import { readLocalPull } from './local-pull.ts'
 import { pagePublications, readPublication } from './read-publication.ts'
+import { reviewLocalPull } from './review-local-pull.ts'
 
 /** Serves Publications over HTTP. */
 export function publicationHandlers(
   context: Context,
-): Pick<Handlers, 'listPublications' | 'createPublication' | 'getPublication' | 'getLocalPull'> {
+): Pick<Handlers, 'listPublications' | 'createPublication' | 'getPublication' | 'getLocalPull' | 'reviewLocalPull'> {
   return {
     listPublications: async ({ principal, params, query }) => {
       const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
@@ -29,5 +30,9 @@ export function publicationHandlers(
       status: 200,
       body: { pull: await readLocalPull(context, principal, params, signal) },
     }),
+    reviewLocalPull: async ({ principal, params, body, signal }) => {
+      const { created, review } = await reviewLocalPull(context, principal, params, body, signal)
+      return { status: created ? 201 : 200, body: { review } }
+    },
   }
 }

@@ -1035,7 +1035,7 @@ create table local_branch_rules (
 
 create table local_checks (
   repository_id bigint not null references local_repositories, commit_oid text not null, name text not null,
-  state text not null check (state in ('pending', 'success', 'failure')),
+  state text not null check (state in ('pending', 'success', 'failure')), output text,
   updated_at timestamptz not null, primary key (repository_id, commit_oid, name)
 );
 
@@ -1049,6 +1049,17 @@ create table local_pulls (
 comment on column local_pulls.merge_intents is '{commit: head}: where merges were about to bring the base. The one that is in '
   'the base was merged.';
 create unique index local_pulls_open on local_pulls (repository_id, head_branch, base_branch) where state = 'open';
+
+create table local_reviews (
+  repository_id bigint not null, number integer not null, id uuid not null,
+  position bigint generated always as identity, author_id text not null, author_name text not null,
+  written_by text not null check (written_by in ('person', 'app_installation', 'service')),
+  state text not null check (state in ('approved', 'changes_requested', 'commented')),
+  body text not null, comments jsonb not null, head_oid text not null, created_at timestamptz not null,
+  primary key (repository_id, number, id), foreign key (repository_id, number) references local_pulls
+);
+comment on table local_reviews is 'Reviews of pull requests of local repositories, and comments: each is a review.';
+comment on column local_reviews.comments is '[{id, threadId, path, line, body}]: on lines of the head of that time.';
 
 -- Delivery. A review is asked for, published to a branch or a pull request, and merged. Each step is recorded before it is
 -- taken; the claim is proven by every write.
