@@ -1,6 +1,7 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { closeSession } from './close-session.ts'
+import { wakeFollowUpsOf } from './follow-ups/follow-up-sql.ts'
 import { appendEvents } from './log/append.ts'
 import { wakeMergesOf } from './merges/merge-sql.ts'
 import { subjectOf } from './verifications/begin-verification.ts'
@@ -26,6 +27,7 @@ export async function concludeVerification(
     if (ended !== null) {
       await appendEvents(tx, key, [verificationEvent(ended)], now)
       await wakeMergesOf(tx, key, now)
+      await wakeFollowUpsOf(tx, key, now)
     }
   }
   await closeSession(tx, sandbox, null, now)

@@ -1,6 +1,6 @@
 import type { FollowUpReason, FollowUpRequest } from '@berth/contract'
 import { createTenant, type Tenant } from '@berth/testing/api/tenant.ts'
-import { CrashingProcess } from '@berth/testing/following/crashing-process.ts'
+import { CrashingProcess, strikable } from '@berth/testing/following/crashing-process.ts'
 import { oidOf, PlayedPulls } from '@berth/testing/following/played-pulls.ts'
 import {
   type PlayedEnd,
@@ -55,6 +55,7 @@ const plans: readonly { readonly ends: 'merged' | FollowUpReason; readonly set?:
   { ends: 'branch_deleted' },
 ]
 
+const modes = ['dies', 'dies', 'fails', 'unanswered'] as const
 const kinds = ['checks', 'review', 'comment', 'conflict', 'base', 'pushed'] as const
 
 describe('follow-ups of fifty pull requests', () => {
@@ -87,7 +88,13 @@ describe('follow-ups of fifty pull requests', () => {
     const late: string[] = []
 
     let kills = 0
-    let process = new CrashingProcess(db.database, pulls, clock, { at: 0, mode: 'dies' })
+    let age = 0
+    const next = () => {
+      age = 0
+      const strike = { on: pick(strikable), at: 1 + Math.floor(random() * 5), mode: pick(modes) }
+      return new CrashingProcess(db.database, pulls, clock, kills < KILLS ? strike : null)
+    }
+    let process = next()
     for (let round = 0; round < 400; round++) {
       for (const { number, events } of queues) {
         if (random() < 0.5) continue
@@ -95,15 +102,9 @@ describe('follow-ups of fifty pull requests', () => {
         if (kind !== undefined) happen(number, kind)
         else finish(number)
       }
-      if (process.isDead || process.hasStruck) {
-        const isMore = kills < KILLS
-        if (isMore) kills++
-        const mode = pick(['dies', 'dies', 'fails', 'unanswered'] as const)
-        process = new CrashingProcess(db.database, pulls, clock, {
-          at: isMore ? 3 + Math.floor(random() * 60) : 0,
-          mode,
-        })
-      } else if (kills === 0) process = new CrashingProcess(db.database, pulls, clock, { at: ++kills, mode: 'dies' })
+      if (process.isStruck) kills++
+      // Some steps come no more.
+      if (process.isStruck || ++age > 4) process = next()
       await process.work()
       await playRuns(db.database, now, endOfRun)
       await playPublications(db.database, pulls, now, watchPush)

@@ -11,36 +11,34 @@ import { oidOf, type PlayedPulls } from './played-pulls.ts'
 /** How long a claim of a played process stands, by the test's clock. */
 const CLAIM_MS = 30_000
 
+/** The steps at which a process may be struck: what it asks of the host, and what it writes. */
+export const strikable = ['observe', 'read a log', 'reply', 'find a comment', 'comment', 'record', 'commit'] as const
+
+/** Where and how a process is struck: at the `at`-th step of a name, from 1 on. */
+export interface Strike {
+  readonly on: (typeof strikable)[number]
+  readonly at: number
+  readonly mode: CrashMode
+}
+
 /** One process that follows pull requests of a played host, and dies or fails once at one step. */
 export class CrashingProcess {
   readonly #world: DeliveryContext
   readonly #pulls: PlayedPulls
   readonly #clock: () => Date
-  readonly #strike: { readonly at: number; readonly mode: CrashMode }
+  readonly #strike: Strike | null
   readonly #death = new AbortController()
   #steps = 0
 
-  /**
-   * @param strike.at number of the step at which it strikes, from 1; 0 for none
-   */
-  constructor(
-    db: Database,
-    pulls: PlayedPulls,
-    clock: () => Date,
-    strike: { readonly at: number; readonly mode: CrashMode },
-  ) {
+  constructor(db: Database, pulls: PlayedPulls, clock: () => Date, strike: Strike | null) {
     this.#pulls = pulls
     this.#clock = clock
     this.#strike = strike
     this.#world = this.#worldOf(db)
   }
 
-  get isDead(): boolean {
-    return this.#death.signal.aborted
-  }
-
-  get hasStruck(): boolean {
-    return this.#strike.at > 0 && this.#steps >= this.#strike.at
+  get isStruck(): boolean {
+    return this.#strike !== null && this.#steps >= this.#strike.at
   }
 
   /** Works off what is due, once. */
@@ -76,13 +74,14 @@ export class CrashingProcess {
     return parts as unknown as DeliveryContext
   }
 
-  async #step<T>(refusal: () => Error, work: () => Promise<T> | T): Promise<T> {
+  async #step<T>(name: string, refusal: () => Error, work: () => Promise<T> | T): Promise<T> {
     this.#death.signal.throwIfAborted()
-    const isStruck = ++this.#steps === this.#strike.at
-    if (isStruck && this.#strike.mode === 'fails') throw refusal()
+    const isStruck = this.#strike?.on === name && ++this.#steps === this.#strike.at
+    const mode = isStruck ? this.#strike?.mode : undefined
+    if (mode === 'fails') throw refusal()
     const result = await work()
-    if (isStruck && this.#strike.mode === 'unanswered') throw refusal()
-    if (isStruck) this.#death.abort(new Error('the process is dead'))
+    if (mode === 'unanswered') throw refusal()
+    if (mode === 'dies') this.#death.abort(new Error('the process is dead'))
     this.#death.signal.throwIfAborted()
     return result
   }
@@ -93,11 +92,11 @@ export class CrashingProcess {
       query: <Row>(statement: string | Statement, values?: readonly unknown[]): Promise<Result<Row>> => {
         const text = typeof statement === 'string' ? statement : statement.text
         const ask = () => (values === undefined ? real.query<Row>(statement) : real.query<Row>(statement, values))
-        if (text.trimStart().startsWith('update')) return this.#step(away, ask)
+        if (text.trimStart().startsWith('update')) return this.#step('record', away, ask)
         this.#death.signal.throwIfAborted()
         return ask()
       },
-      transaction: (work, options) => this.#step(away, () => real.transaction(work, options)),
+      transaction: (work, options) => this.#step('commit', away, () => real.transaction(work, options)),
     }
   }
 
@@ -106,10 +105,10 @@ export class CrashingProcess {
     const host = {
       id: 'played',
       kind: 'local',
-      following: this.#pulls.following((_, work) => this.#step(away, work)),
-      readPull: (_: unknown, number: number) => this.#step(away, () => this.#pulls.readPull(number)),
+      following: this.#pulls.following((name, work) => this.#step(name, away, work)),
+      readPull: (_: unknown, number: number) => this.#step('read', away, () => this.#pulls.readPull(number)),
       mergePull: (_: unknown, merge: Parameters<PlayedPulls['mergePull']>[0]) =>
-        this.#step(away, () => this.#pulls.mergePull(merge)),
+        this.#step('merge', away, () => this.#pulls.mergePull(merge)),
     }
     return host as unknown as GitHost
   }
