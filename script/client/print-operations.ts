@@ -2,6 +2,7 @@ import { errors, Issue } from '../../packages/contract/src/error.ts'
 import { eventCatalog } from '../../packages/contract/src/event.ts'
 import { type Operation, type OperationId, operationIds, operationOf } from '../../packages/contract/src/index.ts'
 import { SchemaComponents, type SchemaNode } from '../../packages/contract/src/openapi-schemas.ts'
+import { Statement } from '../../packages/contract/src/statement.ts'
 import { callerIds, callerKeys, repeatablePosts } from './caller-ids.ts'
 import { memberName, printComponent, printType } from './print-types.ts'
 
@@ -41,6 +42,7 @@ export function printClient(): { readonly types: string; readonly table: string 
     ([type, { data }]) => `  '${type}': ${printType(schemas.place(data), '  ')}\n`,
   )
   schemas.place(Issue)
+  schemas.place(Statement)
   const components = Object.entries(schemas.all()).map(([title, schema]) => printComponent(title, schema))
   const types = [
     ...components,

@@ -19,6 +19,8 @@ const others: Readonly<Record<string, string>> = {
   reviewRepository: 'review <session>',
   createPublication: 'publish <session>',
   createMerge: 'merge <session>',
+  listStatements: 'verify <commit>',
+  getStatement: 'verify <commit>',
 }
 
 /** Returns the module that tells the API reference which command calls which operation. */

@@ -77,6 +77,7 @@ export const innerRooms: Readonly<Record<string, Rooms>> = {
     'turns',
     'reviews',
     'verifications',
+    'statements',
     'follow-ups',
     'publications',
     'merges',

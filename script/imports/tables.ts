@@ -51,6 +51,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   console_sessions: { writes: ['server/console'], reads: ['core/sessions/terminals'] },
   client_keys: { writes: ['core/accounts'] },
   signing_keys: { writes: ['core/accounts'], reads: ['core/identity'] },
+  statement_keys: { writes: ['core/sessions/statements'] },
   app_keys: { writes: ['core/accounts'] },
   setup_authorities: { writes: ['core/accounts'] },
   installation_intents: { writes: ['core/accounts'] },
@@ -95,14 +96,14 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   turns: {
     writes: ['core/sessions/turns', 'core/sessions/runs'],
     reads: folders(
-      'core/sessions/session core/sessions/publications core/sessions/following core/checkpoints worker/workspace core/housekeeping triggers',
+      'core/sessions/session core/sessions/publications core/sessions/following core/sessions/statements core/checkpoints worker/workspace core/housekeeping triggers',
     ),
     note: '`core/sessions/runs/` settles those that were to join a Run that ends',
   },
   runs: {
     writes: ['core/sessions/runs', 'worker/claim'],
     reads: folders(
-      'core/sessions/previews server/console core/sessions/session core/sessions/leases core/sessions/following core/checkpoints core/accounting core/identity platform/metrics triggers',
+      'core/sessions/previews server/console core/sessions/session core/sessions/leases core/sessions/following core/sessions/statements core/checkpoints core/accounting core/identity platform/metrics triggers',
     ),
     note: '`worker/claim/` claims',
   },
@@ -123,7 +124,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   leases: {
     writes: ['core/sessions/leases', 'worker/claim'],
     reads: folders(
-      'core/hosts core/sessions/purge server/console core/sessions/session core/sessions/reviews core/sessions/publications core/sessions/terminals core/sessions/trials core/environments platform/metrics core/housekeeping',
+      'core/hosts core/sessions/purge server/console core/sessions/session core/sessions/reviews core/sessions/publications core/sessions/statements core/sessions/terminals core/sessions/trials core/environments platform/metrics core/housekeeping',
     ),
     note: '`worker/claim/` keeps the progress of the agent',
   },
@@ -131,12 +132,12 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   workspace_requests: { writes: ['core/sessions/leases'], reads: ['server/console', 'worker/claim'] },
   interactions: {
     writes: ['core/sessions/interactions'],
-    reads: ['server/console', 'core/sessions/session', 'core/sessions/runs'],
+    reads: ['server/console', 'core/sessions/session', 'core/sessions/runs', 'core/sessions/statements'],
   },
   remembered_decisions: { writes: ['core/sessions/interactions'] },
   artifacts: {
     writes: ['core/sessions/artifacts'],
-    reads: ['server/console', 'core/sessions/runs', 'core/housekeeping'],
+    reads: ['server/console', 'core/sessions/runs', 'core/sessions/statements', 'core/housekeeping'],
   },
   checkpoints: {
     writes: ['core/checkpoints'],
@@ -199,7 +200,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   // Models and runtimes.
   gateway_requests: { writes: ['core/accounting'], reads: ['server/console', 'core/sessions/runs'] },
   gateway_daily_usage: { writes: ['core/accounting'] },
-  gateway_usage: { writes: [], reads: ['core/accounting', 'server/console'] },
+  gateway_usage: { writes: [], reads: ['core/accounting', 'core/sessions/statements', 'server/console'] },
   gateway_budgets: { writes: ['core/accounting'], reads: ['core/sessions/session', 'core/sessions/interactions'] },
   runtime_release_probes: { writes: ['core/releases'], reads: ['core/housekeeping'] },
   runtime_release_engines: { writes: ['core/releases'], reads: ['core/housekeeping'] },

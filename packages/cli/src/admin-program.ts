@@ -17,6 +17,7 @@ export function addAdmin(program: Command): void {
   addSpending(admin)
   addGrants(admin.command('grant').description('control which repositories an installation or organization may use'))
   addRules(admin.command('rule').description('protect branches of the repositories in the data directory'))
+  addStatementKeys(admin.command('statement-key').description('list and revoke the keys that sign statements'))
   addChecks(admin.command('check').description('record and list checks of commits in the data directory'))
 }
 
@@ -111,6 +112,25 @@ function addGrants(grant: Command): void {
     .action(async (id: string, by: string) => {
       const { replaceGrant } = await import('./commands/grants.ts')
       await replaceGrant(id, by, io)
+    })
+}
+
+function addStatementKeys(key: Command): void {
+  key
+    .command('list')
+    .description('list the keys, oldest first: which one signs, those before it, and the next')
+    .option('--json', 'print JSON, one key per line')
+    .action(async (options: { json?: boolean }) => {
+      const { listStatementKeys } = await import('./commands/statement-keys.ts')
+      await listStatementKeys(options, io)
+    })
+  key
+    .command('revoke')
+    .description('take a key back that others may have: nothing that it has ever signed counts any more')
+    .argument('<kid>', 'id of the key, from statement-key list')
+    .action(async (kid: string) => {
+      const { revokeStatementKey } = await import('./commands/statement-keys.ts')
+      await revokeStatementKey(kid, io)
     })
 }
 

@@ -7,7 +7,6 @@ import type { AttachOptions } from './commands/attach.ts'
 import type { EventsOptions } from './commands/events.ts'
 import type { ForkOptions } from './commands/fork.ts'
 import type { AnswerOptions, ApproveOptions } from './commands/interactions.ts'
-import type { MergeOptions } from './commands/merge.ts'
 import type { PublishOptions } from './commands/publish.ts'
 import type { ReviewOptions } from './commands/review.ts'
 import type { RunOptions } from './commands/run.ts'
@@ -16,6 +15,7 @@ import type { SessionsOptions } from './commands/sessions.ts'
 import type { ShellOptions } from './commands/shell.ts'
 import type { Shell } from './completion/scripts.ts'
 import type { ConnectionFlags } from './connection.ts'
+import { addDeliveries } from './delivery-program.ts'
 import { addEnvironments } from './environment-program.ts'
 import { type ExitCode, exitCode } from './exit-code.ts'
 import { addExtensions } from './extension-program.ts'
@@ -80,7 +80,7 @@ export function buildProgram(host: ProgramHost): Command {
   addMcp(program, host)
   addReview(program, host)
   addPublish(program, host)
-  addMerge(program, host)
+  addDeliveries(program, host)
   addWebhooks(program, host)
   addAdmin(program)
   addHosts(program)
@@ -379,22 +379,5 @@ function addPublish(program: Command, host: ProgramHost): void {
     .action(async (sessionId: string, options: PublishOptions, command: Command) => {
       const { publish } = await import('./commands/publish.ts')
       await host.withService(command.optsWithGlobals(), io => publish(sessionId, options, io))
-    })
-}
-
-function addMerge(program: Command, host: ProgramHost): void {
-  program
-    .command('merge')
-    .description("merge a session's pull request at exactly the published commit")
-    .argument('<session>')
-    .argument('[publication]', 'default: the latest pull request')
-    .addOption(
-      new Option('--strategy <strategy>', 'how to merge').choices(['merge', 'squash', 'rebase']).default('merge'),
-    )
-    .option('--when-ready', 'wait until the host allows the merge')
-    .option('--json', 'print the merge as JSON')
-    .action(async (sessionId: string, publicationId: string | undefined, options: MergeOptions, command: Command) => {
-      const { merge } = await import('./commands/merge.ts')
-      await host.withService(command.optsWithGlobals(), io => merge(sessionId, publicationId, options, io))
     })
 }

@@ -53,6 +53,12 @@ export {
 export { type SettledOptions, settled } from './settled.ts'
 export { signalLabel, signalMore } from './signal-labels.ts'
 export {
+  type StatementRefusal,
+  type StatementSubject,
+  type StatementVerdict,
+  verifyStatement,
+} from './statement/verify-statement.ts'
+export {
   signWebhook,
   verifyWebhook,
   type WebhookRefusal,

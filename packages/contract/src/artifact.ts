@@ -1,7 +1,13 @@
 import { type Static, Type } from 'typebox'
 import { Count, DateTime, nullable, open, openString, Sha256, Uuid } from './scalar.ts'
 
-export const artifactKinds = ['run_result', 'presented_file', 'pull_request_record', 'check_output'] as const
+export const artifactKinds = [
+  'run_result',
+  'presented_file',
+  'pull_request_record',
+  'check_output',
+  'statement',
+] as const
 
 /** Manifest of an immutable blob that a Session keeps. */
 export const Artifact = Type.Object(

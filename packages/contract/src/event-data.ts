@@ -260,7 +260,7 @@ export const InteractionChanged = Type.Object(
 export const ArtifactCreated = Type.Object(
   {
     artifactId: Type.String(),
-    kind: openString(['run_result', 'presented_file', 'pull_request_record', 'check_output']),
+    kind: openString(['run_result', 'presented_file', 'pull_request_record', 'check_output', 'statement']),
     name: Type.String(),
     mediaType: Type.String(),
     sizeBytes: Count,

@@ -258,6 +258,15 @@ export {
   UpdateSession,
 } from './session.ts'
 export { type SessionStatus, type StatusFact, sessionStatuses, statusRule } from './session-status.ts'
+export {
+  type AgentChange,
+  SignedStatement,
+  type SigstoreBundle,
+  type Statement,
+  type StatementKey,
+  StatementKeySet,
+  statementTypes,
+} from './statement.ts'
 export { maxTerminalCells, maxTerminals, OpenTerminal, TerminalTicket } from './terminal.ts'
 export { Transcription, TranscriptionForm } from './transcription.ts'
 export {

@@ -8,6 +8,7 @@ import { SchemaComponents } from './openapi-schemas.ts'
 import { SharedResponses } from './openapi-shared-responses.ts'
 import type { GatewayOperation, GuardedOperation, Operation } from './operation.ts'
 import { type OperationId, operationIds, operationOf } from './routes.ts'
+import { Statement } from './statement.ts'
 
 const title = 'Cloud Agent Sessions'
 
@@ -46,6 +47,8 @@ export function openApiDocument(
     ([type, kind]) =>
       [type, { family: kind.family, visibility: kind.visibility, data: schemas.place(kind.data) }] as const,
   )
+  // No operation has it as it is: it is signed as text.
+  schemas.place(Statement)
   return {
     openapi: '3.1.0',
     info: {

@@ -46,6 +46,7 @@ interface OperationBase {
     | `/hooks/${string}`
     | `/api/${string}`
     | `/auth/${string}`
+    | `/.well-known/${string}`
   readonly summary: string
   readonly description?: string
   readonly tag: Tag

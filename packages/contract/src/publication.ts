@@ -3,6 +3,7 @@ import { CommitOid, Prose, TitleLine } from './commit.ts'
 import { FollowUpRequest } from './follow-up.ts'
 import { sourceLimits } from './limits.ts'
 import { closed, DateTime, nullable, open, openString, Sha256, Uuid } from './scalar.ts'
+import { Creator } from './session.ts'
 
 export const publicationStatuses = ['admitted', 'prepared', 'attempted', 'succeeded', 'failed'] as const
 export const deliveries = ['pull_request', 'direct_branch'] as const
@@ -68,6 +69,19 @@ export const Publication = Type.Object(
     title: Type.String(),
     delivery: Type.Enum(deliveries, { type: 'string' }),
     result: Type.Optional(PublicationResult),
+    requestedBy: Type.Optional(Creator),
+    verificationId: Type.Optional(
+      Type.String({ format: 'uuid', description: 'The passed verification that stood when it was asked for.' }),
+    ),
+    statement: Type.Optional(
+      Type.Object(
+        { artifactId: Uuid },
+        {
+          description: 'The signed statement, which `getStatement` returns; only of a verified one that succeeded.',
+          ...open,
+        },
+      ),
+    ),
     lastError: Type.Optional(
       Type.Object(
         {

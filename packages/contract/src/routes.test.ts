@@ -32,12 +32,13 @@ describe('the route table', () => {
     expect(new Set(places).size).toBe(places.length)
   })
 
-  test("makes only the API's own description public", () => {
+  test("makes only the API's own description and the keys of statements public", () => {
     const open = operationIds.map(operationOf).filter(row => row.access === 'public')
     expect(open.map(row => `${row.method} ${row.path}`)).toEqual([
       'GET /v1/openapi.json',
       'GET /v1/docs',
       'GET /v1/docs/{group}',
+      'GET /.well-known/berth-keys.json',
     ])
   })
 

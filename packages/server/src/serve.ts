@@ -19,6 +19,7 @@ import { budgetChores } from '@berth/core/sessions/interactions/budget-chores.ts
 import { InteractionSweeper } from '@berth/core/sessions/interactions/interaction-sweeper.ts'
 import { purgeChores } from '@berth/core/sessions/purge/purge-chore.ts'
 import { AuthoritySweeper } from '@berth/core/sessions/runs/authority-sweeper.ts'
+import { statementChores } from '@berth/core/sessions/statements/statement-keys.ts'
 import { trialChores } from '@berth/core/sessions/trials/trial-chores.ts'
 import { webhookChores } from '@berth/core/webhooks/webhook-chores.ts'
 import { systemClock } from '@berth/platform/kit/clock.ts'
@@ -236,6 +237,7 @@ export async function serve(
       ...consoleChores(context, settings.console),
       ...environmentChores(context),
       ...releaseChores(context),
+      ...(roles.has('worker') ? statementChores(context) : []),
       ...trialChores(context),
       ...(triggers?.triggerChores(context) ?? []),
       ...purgeChores(context, settings.retention),

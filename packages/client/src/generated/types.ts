@@ -50,6 +50,97 @@ export interface AdmittedHost {
   token: string
 }
 
+/** What a statement says of a commit: ids, results and digests, and no content. */
+export interface AgentChange {
+  signedAt: string
+  session: {
+    id: string
+  }
+  /** The delivery, the revision that it carries, and who asked for it. */
+  publication: {
+    id: string
+    revision: string
+    requestedBy?: Creator
+  }
+  /** The newest 1,000, oldest first, with who asked for each. */
+  runs: Array<{
+    id: string
+    requestedBy: Creator
+    runtime?: string
+    status: string
+  }>
+  /** Count of the Runs before those. */
+  runsOmitted?: number
+  /** The agents of the Runs. `version` is what the deployment had installed when it signed; `release` is that of an uploaded engine. */
+  runtimes: Array<{
+    id: string
+    version?: string
+    release?: string
+  }>
+  /** The models that the Runs asked through the gateway. Without any cost there are no shares. */
+  models: Array<{
+    provider: string
+    model: string
+    requests: number
+    costUsd: number
+    costShare?: number
+  }>
+  cost: {
+    usd: number
+    /** False if the cost of a request is not known. */
+    complete: boolean
+  }
+  /** What the checks ran in; `digest` is of its document as canonical JSON without `secrets`. */
+  environment: {
+    id: string
+    revision: number
+    digest: {
+      sha256: string
+    }
+  }
+  /** The passed verification of the revision, with the end of each check. */
+  verification: {
+    id: string
+    startedAt?: string
+    completedAt?: string
+    checks: Array<{
+      name: string
+      /** Whether the verification fails with it. */
+      required: boolean
+      /** `passed` means that it exited with 0; `skipped`, that the change touches none of its `paths`. */
+      state: 'waiting' | 'running' | 'passed' | 'failed' | 'skipped'
+      /** Null if it was stopped, or ended by a signal. */
+      exitCode?: number | null
+      /** True if its time was over. */
+      timedOut?: boolean
+      durationMs?: number
+      /** Digest of the Artifact with what it wrote; absent if there is none. */
+      output?: {
+        sha256: string
+      }
+    }>
+  }
+  /** The newest 1,000 decisions on approvals, oldest first. Rules decide those without `decidedBy`. */
+  approvals: Array<{
+    id: string
+    runId: string
+    decision: string
+    decidedBy?: Decider
+    decidedAt: string
+  }>
+  /** Count of the decisions before those. */
+  approvalsOmitted?: number
+  /** The Events of the Session when it was signed, by their sequences; of an old log, those of its chain. */
+  log: {
+    first: number
+    last: number
+    /** The log's chain digest at `last`. */
+    digest?: {
+      sha256: string
+    }
+  }
+}
+
 export interface ApiKey {
   id: string
   kind: 'cloud' | 'ai'
@@ -1946,6 +2037,13 @@ export interface Publication {
   title: string
   delivery: 'pull_request' | 'direct_branch'
   result?: PublicationResult
+  requestedBy?: Creator
+  /** The passed verification that stood when it was asked for. */
+  verificationId?: string
+  /** The signed statement, which `getStatement` returns; only of a verified one that succeeded. */
+  statement?: {
+    artifactId: string
+  }
   lastError?: {
     code: string
     /** With `branch_exists`: the branch that is in the way; it may lie above or below the wanted one. */
@@ -2753,6 +2851,36 @@ export interface SignInList {
   signIns: SignIn[]
 }
 
+/** A DSSE envelope with one Ed25519 signature; `keyid` names a key of `getStatementKeys`. */
+export interface SignedStatement {
+  /** A `Statement` as JSON, in base64. */
+  payload: string
+  payloadType: 'application/vnd.in-toto+json'
+  signatures: Array<{
+    keyid: string
+    sig: string
+  }>
+}
+
+/** The envelope as a Sigstore bundle v0.3 with a public-key hint. */
+export interface SigstoreBundle {
+  mediaType: 'application/vnd.dev.sigstore.bundle.v0.3+json'
+  verificationMaterial: {
+    publicKey: {
+      hint: string
+    }
+  }
+  dsseEnvelope: {
+    /** A `Statement` as JSON, in base64. */
+    payload: string
+    payloadType: 'application/vnd.in-toto+json'
+    signatures: Array<{
+      keyid: string
+      sig: string
+    }>
+  }
+}
+
 /** The repository that a Session's workspace starts from, pinned to a commit. */
 export interface Source {
   kind: string
@@ -2805,6 +2933,57 @@ export interface StartTrial {
     label?: string
     kind?: string
   }
+}
+
+/** An in-toto Statement v1 on a commit and its tree. */
+export interface Statement {
+  _type: 'https://in-toto.io/Statement/v1'
+  subject: Array<{
+    name: string
+    digest: {
+      gitCommit?: string
+      gitTree?: string
+    }
+  }>
+  predicateType: 'https://berth.dev/attestations/agent-change/v1'
+  predicate: AgentChange
+}
+
+/** A public key that verifies statements, as a JSON Web Key. */
+export interface StatementKey {
+  kty: 'OKP'
+  crv: 'Ed25519'
+  x: string
+  /** The RFC 7638 thumbprint of the key. */
+  kid: string
+  alg: 'EdDSA'
+  use: 'sig'
+  /** It signs from then on, in seconds since 1970. */
+  nbf: number
+  /** It signs until then; what it has signed stays valid. */
+  exp: number
+  revoked?: {
+    /** Since then nothing that it has signed counts, whatever its date. */
+    revoked_at: number
+  }
+}
+
+/** Every key that has ever signed statements here, and the next one. */
+export interface StatementKeySet {
+  keys: StatementKey[]
+}
+
+/** The newest statements on a commit, at most ten. */
+export interface StatementList {
+  statements: StatementReference[]
+}
+
+export interface StatementReference {
+  sessionId: string
+  publicationId: string
+  artifactId: string
+  commitSha: string
+  signedAt: string
 }
 
 export interface StoredReviewList {
@@ -3762,6 +3941,11 @@ export interface Operations {
     input: { group: string }
     answer: Response
   }
+  /** Read the keys of statements. Returns the public keys that verify signed statements of this deployment, as a JSON Web Key Set. Old keys stay in it. Keep a copy to verify without the network. */
+  getStatementKeys: {
+    input: Record<never, never>
+    answer: StatementKeySet
+  }
   /** Discover limits and capabilities. Returns the limits of the deployment, and the capabilities of the credential. Read limits here instead of assuming them. */
   getCapabilities: {
     input: Record<never, never>
@@ -3986,6 +4170,20 @@ export interface Operations {
   getPublication: {
     input: { sessionId: string; publicationId: string }
     answer: PublicationEnvelope
+  }
+  /** Read the signed statement. Returns the signed statement on the commit of a Publication that was verified: an in-toto Statement in a DSSE envelope, or with `format=sigstore` in a Sigstore bundle. A Publication that has not ended well, or that no passed verification stood for, has none. */
+  getStatement: {
+    input: { sessionId: string; publicationId: string; query?: {
+      format?: 'dsse' | 'sigstore'
+    } }
+    answer: SignedStatement | SigstoreBundle
+  }
+  /** Find the statements on a commit. Lists the newest signed statements on a commit, of the Sessions that the caller sees. */
+  listStatements: {
+    input: { query: {
+      commit: string
+    } }
+    answer: StatementList
   }
   /** List Merges. Lists the Merges of a Publication, newest first. */
   listMerges: {

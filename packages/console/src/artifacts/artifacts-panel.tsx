@@ -4,7 +4,16 @@ import { formatBytes } from '@berth/client/transcript'
 import type { Artifact } from '@berth/contract'
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { ChevronLeft, CircleAlert, Download, FileText, GitPullRequest, Package, ScrollText } from 'lucide-react'
+import {
+  ChevronLeft,
+  CircleAlert,
+  Download,
+  FileBadge,
+  FileText,
+  GitPullRequest,
+  Package,
+  ScrollText,
+} from 'lucide-react'
 import { saveFile } from '../api/save-file.ts'
 import { to } from '../routing/to.ts'
 import { useLog } from '../session/logs.ts'
@@ -24,6 +33,7 @@ const kinds: Readonly<Record<string, readonly [label: string, icon: typeof FileT
   run_result: ['Result of a Run', ScrollText],
   check_output: ['Output of a check', ScrollText],
   pull_request_record: ['Pull request', GitPullRequest],
+  statement: ['Signed statement', FileBadge],
 }
 
 /** The artifacts of a Session: the files that its agent presented, results, and records of deliveries. */

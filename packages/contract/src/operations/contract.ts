@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { operation } from '../operation.ts'
+import { StatementKeySet } from '../statement.ts'
 
 /** The public operations. */
 export const contractOperations = {
@@ -53,5 +54,22 @@ export const contractOperations = {
       },
     },
     errors: ['unknown_endpoint'],
+  }),
+  getStatementKeys: operation({
+    method: 'GET',
+    path: '/.well-known/berth-keys.json',
+    summary: 'Read the keys of statements',
+    description:
+      'Returns the public keys that verify signed statements of this deployment, as a JSON Web Key Set. Old keys stay in it. Keep a copy to verify without the network.',
+    tag: 'Contract',
+    access: 'public',
+    responses: {
+      200: {
+        description: 'The keys.',
+        schema: StatementKeySet,
+        headers: { 'Cache-Control': 'Cacheable for 300 seconds.' },
+      },
+    },
+    errors: [],
   }),
 } as const

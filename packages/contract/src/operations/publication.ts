@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { CommitOid } from '../commit.ts'
 import { FollowUpEnvelope, FollowUpRequest, PullRequestPage, pullRequestStates } from '../follow-up.ts'
 import { defaultPageSize } from '../limits.ts'
 import { CreateMerge, MergeEnvelope, MergePage } from '../merge.ts'
@@ -6,6 +7,7 @@ import { operation } from '../operation.ts'
 import { CreatePublication, PublicationEnvelope, PublicationPage } from '../publication.ts'
 import { ReviewEnvelope } from '../review.ts'
 import { closed, Sha256, Uuid } from '../scalar.ts'
+import { SignedStatement, SigstoreBundle, StatementList } from '../statement.ts'
 import { CreateVerification, VerificationEnvelope, VerificationPage } from '../verification.ts'
 import { Cursor, pageLimit, SessionPath } from './parameters.ts'
 
@@ -147,6 +149,34 @@ export const publicationOperations = {
     params: PublicationPath,
     responses: { 200: { description: 'The Publication.', schema: PublicationEnvelope } },
     errors: ['cloud_session_not_found'],
+  }),
+  getStatement: operation({
+    method: 'GET',
+    path: '/v1/sessions/{sessionId}/publications/{publicationId}/statement',
+    summary: 'Read the signed statement',
+    description:
+      'Returns the signed statement on the commit of a Publication that was verified: an in-toto Statement in a DSSE envelope, or with `format=sigstore` in a Sigstore bundle. A Publication that has not ended well, or that no passed verification stood for, has none.',
+    tag,
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    params: PublicationPath,
+    query: Type.Object({ format: Type.Enum(['dsse', 'sigstore'], { type: 'string', default: 'dsse' }) }, closed),
+    responses: {
+      200: { description: 'The envelope, or the bundle.', schema: Type.Union([SignedStatement, SigstoreBundle]) },
+    },
+    errors: ['cloud_session_not_found'],
+  }),
+  listStatements: operation({
+    method: 'GET',
+    path: '/v1/statements',
+    summary: 'Find the statements on a commit',
+    description: 'Lists the newest signed statements on a commit, of the Sessions that the caller sees.',
+    tag,
+    access: 'bearer',
+    capability: 'svc.cloud.sessions:read',
+    query: Type.Object({ commit: CommitOid }, closed),
+    responses: { 200: { description: 'The statements, newest first.', schema: StatementList } },
+    errors: [],
   }),
   listMerges: operation({
     method: 'GET',

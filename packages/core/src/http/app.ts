@@ -4,6 +4,7 @@ import {
   type OperationId,
   openApiDocument,
   operationOf,
+  type StatementKeySet,
   signedOperationIds,
 } from '@berth/contract'
 import { ApiError } from '@berth/platform/kit/api-error.ts'
@@ -82,6 +83,8 @@ export interface ConsoleSurface {
 export interface AppOptions {
   /** Absent if this process does not serve the API. */
   readonly handlers?: Handlers
+  /** The public keys of statements; absent: there are none. */
+  readonly statementKeys?: () => Promise<StatementKeySet>
   /** Meters senders of hooks, whose signature is not known yet; absent: this process takes no hooks. */
   readonly hookMeter?: Pick<AddressMeter, 'take'>
   /** Absent if this process is not the account service. */
@@ -164,7 +167,8 @@ export function createApp(options: AppOptions): FastifyInstance {
   })
   registerProbes(app, options.needs)
   if (options.handlers !== undefined) {
-    registerPublicRoutes(app, () => openApiDocument(documentOptions(options)))
+    const { statementKeys = async () => ({ keys: [] }) } = options
+    registerPublicRoutes(app, () => openApiDocument(documentOptions(options)), statementKeys)
     registerGuardedRoutes(app, { handlers: options.handlers, bodies, open })
     registerPersonRoutes(app, options.handlers, personPaths.both, open)
     if (options.hookMeter !== undefined) registerSignedRoutes(app, options.handlers, options.hookMeter, open)

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type OpenApiDocument, operationOf } from '@berth/contract'
+import { type OpenApiDocument, operationOf, type PublicOperationId, type StatementKeySet } from '@berth/contract'
 import { refusal } from '@berth/platform/kit/refusal.ts'
 import type { FastifyInstance } from 'fastify'
 import { referencePages } from './docs/reference-pages.ts'
@@ -21,19 +21,23 @@ interface Pages {
 
 /**
  * Registers the public endpoints: the contract of this build, for programs (`getOpenApi`) and for people (`getDocs`,
- * `getDocsGroup`). All pages are built and encoded once, at the first request, since `document` names the port on which
+ * `getDocsGroup`), and the keys of statements (`getStatementKeys`). All pages of the contract are built and encoded once, at the first request, since `document` names the port on which
  * the service listens. They need no credential and are not metered; their first check is `Accept`.
  */
-export function registerPublicRoutes(app: FastifyInstance, document: () => OpenApiDocument): void {
+export function registerPublicRoutes(
+  app: FastifyInstance,
+  document: () => OpenApiDocument,
+  statementKeys: () => Promise<StatementKeySet>,
+): void {
   let built: Pages | undefined
   const pages = () => {
     built ??= buildPages(document())
     return built
   }
   const serve = (
-    operationId: 'getOpenApi' | 'getDocs' | 'getDocsGroup',
+    operationId: PublicOperationId,
     mediaType: string,
-    pageOf: (group: string) => Page | undefined,
+    pageOf: (group: string) => Promise<Page | undefined> | Page | undefined,
   ) => {
     const { method, path } = operationOf(operationId)
     app.route<{ Params: { group?: string } }>({
@@ -42,7 +46,7 @@ export function registerPublicRoutes(app: FastifyInstance, document: () => OpenA
       config: { operationId },
       handler: async ({ headers, params }, reply) => {
         if (!accepts(headers.accept, mediaType)) throw refusal('representation_not_acceptable')
-        const page = pageOf(params.group ?? '')
+        const page = await pageOf(params.group ?? '')
         if (page === undefined) throw refusal('unknown_endpoint')
         reply.headers({ ...page.headers, 'cache-control': 'public, max-age=300', vary: 'Accept', etag: page.etag })
         if (namesTag(headers['if-none-match'], page.etag)) return reply.code(304).send()
@@ -53,6 +57,11 @@ export function registerPublicRoutes(app: FastifyInstance, document: () => OpenA
   serve('getOpenApi', 'application/json', () => pages().contract)
   serve('getDocs', 'text/html', () => pages().reference.get(''))
   serve('getDocsGroup', 'text/html', group => pages().reference.get(group))
+  serve('getStatementKeys', 'application/json', async () => ({
+    contentType: 'application/json; charset=utf-8',
+    ...encoded(JSON.stringify(await statementKeys())),
+    headers: {},
+  }))
 }
 
 const buildPages = (document: OpenApiDocument): Pages => ({

@@ -7,6 +7,7 @@ import type { OtherHosts } from '@berth/core/http/routing/other-hosts.ts'
 import type { Needs } from '@berth/core/http/routing/probes.ts'
 import { AddressMeter } from '@berth/core/identity/guard/address-meter.ts'
 import type { Authority } from '@berth/core/identity/guard/principal.ts'
+import { publishedStatementKeys } from '@berth/core/sessions/statements/statement-keys.ts'
 import { StartError } from '@berth/platform/kit/start-error.ts'
 import { listeningOn, type Settings } from '@berth/platform/settings/settings.ts'
 
@@ -50,6 +51,7 @@ export async function listen(
     ...(otherHosts !== undefined && { otherHosts }),
     ...(api !== undefined && {
       handlers: api,
+      statementKeys: publishedStatementKeys(context),
       hookMeter: new AddressMeter(context.db, context.clock, limits.edge, 'hooks'),
     }),
     authority,

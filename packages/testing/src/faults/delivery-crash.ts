@@ -84,6 +84,7 @@ export class DeliveryCrash {
   #database(real: Database): Database {
     const away = () => new DatabaseUnavailable(new Error('struck'))
     return {
+      ...(real.masterKey !== undefined && { masterKey: real.masterKey }),
       query: <Row>(statement: string | Statement, values?: readonly unknown[]): Promise<Result<Row>> => {
         const text = typeof statement === 'string' ? statement : statement.text
         const ask = () => (values === undefined ? real.query<Row>(statement) : real.query<Row>(statement, values))

@@ -96,7 +96,7 @@ async function renew(
 
 /** Returns the key with which the service seals. */
 export function masterKeyOf({ masterKey }: Queryable): MasterKey {
-  if (masterKey === undefined) throw new Error("cannot open people's tokens: this process has no master key")
+  if (masterKey === undefined) throw new Error('this process has no master key')
   return masterKey
 }
 

@@ -12,6 +12,7 @@ import { findPublication, insertPublication } from '../publications/publication-
 import { findWholeReview } from '../reviews/review-sql.ts'
 import { lockSession } from '../session/session-sql.ts'
 import { admitVerificationFor } from '../verifications/admit-verification.ts'
+import { verifiedState } from '../verifications/is-verified.ts'
 import { NotNow } from './begin-event.ts'
 import type { Gathered } from './gather.ts'
 import { mergeIdOf, publicationIdOf, verificationIdOf } from './step-ids.ts'
@@ -51,8 +52,10 @@ export async function publishWork(
     if ((await findPublication(tx, claim, id)) === null) {
       const { title, body, branch, draft } = delivery
       const asked = { id, request_hash: requestHash({ turnId, revision }), revision, title, body, branch, draft }
-      const given = { ...asked, delivery: 'pull_request' as const, author: person, follow_up: null }
-      await insertPublication(tx, claim, given, now)
+      const { verificationId } = await verifiedState(tx, claim, locked.environment_id, revision)
+      const by = { requested_by_kind: row.started_by_kind, requested_by_id: row.started_by_id }
+      const given = { ...asked, ...by, delivery: 'pull_request' as const, author: person, follow_up: null }
+      await insertPublication(tx, claim, { ...given, verification_id: verificationId }, now)
     }
     const turns = [...row.turns.slice(0, -1), { ...turn.turn, publicationId: id }]
     await release(tx, claim, { ...observedColumns(facts), turns, updated_at: now }, later)

@@ -73,6 +73,9 @@ export async function admitPublication(
         author: author && { name: author.name, email: author.email },
         follow_up:
           followUp === undefined ? null : { request: followUp, by: { kind: principal.kind, id: principal.id } },
+        requested_by_kind: principal.kind,
+        requested_by_id: principal.id,
+        verification_id: state.verificationId,
       },
       now,
     )

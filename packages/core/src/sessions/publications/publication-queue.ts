@@ -25,6 +25,7 @@ import {
   markPrepared,
   type PublicationClaim,
 } from './publication-sql.ts'
+import { putStatement } from './put-statement.ts'
 import { publicationEvent } from './under-way.ts'
 
 /** Offers due Publications to workers. */
@@ -110,18 +111,25 @@ async function sourceOf(context: DeliveryContext, claim: PublicationClaim): Prom
   return source
 }
 
-/** Records the end of a Publication with its Artifact and its Events, in one transaction. */
+/**
+ * Records the end of a Publication with its Artifacts and its Events, in one transaction. The statement is signed before
+ * that: whoever takes over a Publication that has not ended signs its own, and only the one of the end is kept.
+ */
 async function finish(context: DeliveryContext, claim: PublicationClaim, outcome: Outcome): Promise<void> {
   const record = 'result' in outcome ? await putRecord(context, claim.row, outcome.result) : null
+  const statement = 'result' in outcome ? await putStatement(context, claim, outcome.result) : null
   await context.db.transaction(async tx => {
     await holdSession(tx, claim)
     const now = context.clock.now()
-    const row = await finishPublication(tx, claim.claim, outcome, now)
+    const keep = async (artifact: NewArtifact | null) =>
+      artifact === null ? null : await keepArtifact(tx, claim, artifact, now)
+    const kept = [await keep(record), await keep(statement)] as const
+    const row = await finishPublication(tx, claim.claim, outcome, kept[1]?.id ?? null, now)
     if (row === null) throw new ClaimTaken()
     await followPull(tx, claim, row, now)
-    const kept = record === null ? [] : [(await keepArtifact(tx, claim, record, now)).draft]
-    const drafts = kept.map(draft => ({ ...draft, data: { ...draft.data, publicationId: row.id } }))
-    await appendEvents(tx, claim, [...drafts, publicationEvent(row)], now)
+    const drafts = kept.flatMap(each => each?.draft ?? [])
+    const about = drafts.map(draft => ({ ...draft, data: { ...draft.data, publicationId: row.id } }))
+    await appendEvents(tx, claim, [...about, publicationEvent(row)], now)
   })
   context.wakeups.publish(topics.session(claim.organizationId, claim.sessionId), topics.deliveries)
 }

@@ -35,7 +35,19 @@ export async function listPublications(
 
 export type NewPublication = Pick<
   PublicationRow,
-  'id' | 'request_hash' | 'revision' | 'title' | 'body' | 'delivery' | 'branch' | 'draft' | 'author' | 'follow_up'
+  | 'id'
+  | 'request_hash'
+  | 'revision'
+  | 'title'
+  | 'body'
+  | 'delivery'
+  | 'branch'
+  | 'draft'
+  | 'author'
+  | 'requested_by_kind'
+  | 'requested_by_id'
+  | 'verification_id'
+  | 'follow_up'
 >
 
 /**
@@ -51,8 +63,9 @@ export async function insertPublication(
   const { rows } = await tx.query<PublicationRow>({
     text: `
       insert into publications (organization_id, session_id, id, request_hash, revision, title, body, delivery, branch,
-        draft, status, due_at, created_at, updated_at, author, follow_up)
-      select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'admitted', $11, admitted.at, admitted.at, $12, $13
+        draft, status, due_at, created_at, updated_at, author, requested_by_kind, requested_by_id, verification_id,
+        follow_up)
+      select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'admitted', $11, admitted.at, admitted.at, $12, $13, $14, $15, $16
       from (
         select greatest($11, max(created_at) + interval '1 millisecond') as at
         from publications where organization_id = $1 and session_id = $2
@@ -71,6 +84,9 @@ export async function insertPublication(
       row.draft,
       now,
       row.author === null ? null : JSON.stringify(row.author),
+      row.requested_by_kind,
+      row.requested_by_id,
+      row.verification_id,
       row.follow_up === null ? null : JSON.stringify(row.follow_up),
     ],
   })
@@ -204,20 +220,42 @@ export function markOpening(db: Queryable, claim: string, now: Date): Promise<Pu
 /** Columns that nothing needs after the end, and that hold a person's email. */
 const forgotten = { author: null, commit_object: null } as const
 
-/** Ends a Publication. The caller holds the Session's lock. */
+/** Ends a Publication. The caller holds the Session's lock, and has kept the statement on its commit if there is one. */
 export function finishPublication(
   tx: Queryable,
   claim: string,
   outcome:
     | { readonly result: PublicationResult }
     | { readonly errorCode: PublicationError; readonly obstacle?: Obstacle | null },
+  statementId: string | null,
   now: Date,
 ): Promise<PublicationRow | null> {
   const end =
     'result' in outcome
-      ? ({ status: 'succeeded', result: outcome.result, error_code: null } as const)
+      ? ({ status: 'succeeded', result: outcome.result, error_code: null, statement_id: statementId } as const)
       : ({ status: 'failed', result: null, error_code: outcome.errorCode, obstacle: outcome.obstacle ?? null } as const)
   return claimedPublications.release(tx, claim, { ...end, ...forgotten, ended_at: now, updated_at: now })
+}
+
+/**
+ * Lists the newest Publications that carry a statement on a commit, on `publications_of_commit`.
+ * @param ownerId only of Sessions of this owner; null for people, who see all of the organization's
+ */
+export async function listSigned(
+  db: Queryable,
+  organizationId: string,
+  ownerId: string | null,
+  commit: string,
+): Promise<PublicationRow[]> {
+  const { rows } = await db.query<PublicationRow>({
+    text: `
+      select p.* from publications p join sessions s on s.organization_id = p.organization_id and s.id = p.session_id
+      where p.organization_id = $1 and p.commit_sha = $3 and p.statement_id is not null
+        and ($2::uuid is null or s.owner_id = $2)
+      order by p.ended_at desc, p.id desc limit 10`,
+    values: [organizationId, ownerId, commit],
+  })
+  return rows
 }
 
 /**

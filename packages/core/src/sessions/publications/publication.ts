@@ -35,6 +35,12 @@ export interface PublicationRow {
   readonly draft: boolean
   /** The person who asked for it, until it ends; null for an installation. */
   readonly author: GitIdentity | null
+  readonly requested_by_kind: string | null
+  readonly requested_by_id: string | null
+  /** The passed verification that stood when it was asked for; its end is signed. */
+  readonly verification_id: string | null
+  /** The Artifact with the signed statement. */
+  readonly statement_id: string | null
   readonly status: PublicationStatus
   /** Null until it is prepared, and if the host makes the commit until it has: only then the branch gets it. */
   readonly commit_sha: string | null
@@ -94,9 +100,19 @@ export function toPublication(row: PublicationRow): Publication {
     title: row.title,
     delivery: row.delivery,
     ...(row.result !== null && { result: row.result }),
+    ...requesterOf(row),
+    ...(row.verification_id !== null && { verificationId: row.verification_id }),
+    ...(row.statement_id !== null && { statement: { artifactId: row.statement_id } }),
     ...(row.error_code !== null && { lastError: { code: row.error_code, ...row.obstacle } }),
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
     ...(row.ended_at !== null && { completedAt: row.ended_at.toISOString() }),
   }
 }
+
+/** Returns who asked for a Publication. */
+export const requesterOf = ({
+  requested_by_kind: kind,
+  requested_by_id: id,
+}: Pick<PublicationRow, 'requested_by_kind' | 'requested_by_id'>): Pick<Publication, 'requestedBy'> =>
+  kind === null || id === null ? {} : { requestedBy: { kind, id } }

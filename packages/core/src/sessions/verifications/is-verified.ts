@@ -10,9 +10,13 @@ export interface VerifiedState {
   readonly required: boolean
   /** Whether the newest result by that revision of the environment is that it has passed. */
   readonly verified: boolean
+  /** The verification by which it is. */
+  readonly verificationId: string | null
   /** Whether a verification of it has not ended. */
   readonly open: boolean
 }
+
+const unchecked = { required: false, verified: false, verificationId: null } as const
 
 /** Judges a revision of a Session by its verifications. A result by an earlier revision of the environment does not count. */
 export async function verifiedState(
@@ -22,10 +26,12 @@ export async function verifiedState(
   revision: string,
 ): Promise<VerifiedState> {
   const open = (await listOpenRevisions(db, key)).includes(revision)
-  if (environmentId === null) return { required: false, verified: false, open }
+  if (environmentId === null) return { ...unchecked, open }
   const environment = await findEnvironment(db, { organizationId: key.organizationId, environmentId })
-  if (environment === null) return { required: false, verified: false, open }
+  if (environment === null) return { ...unchecked, open }
   const by = { revision, environment_id: environmentId, environment_revision: environment.revision }
   const result = await findResultOf(db, key, by)
-  return { required: readStored(environment.document).requireVerified, verified: result?.state === 'passed', open }
+  const verificationId = result?.state === 'passed' ? result.id : null
+  const required = readStored(environment.document).requireVerified
+  return { required, verified: verificationId !== null, verificationId, open }
 }

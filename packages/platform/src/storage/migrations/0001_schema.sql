@@ -175,6 +175,15 @@ create table signing_keys (
 );
 comment on table signing_keys is 'A key is published ahead of its use and stays until the last token that it signed has ended.';
 
+create table statement_keys (
+  kid text primary key, public_jwk jsonb not null, sealed_private bytea, created_at timestamptz not null,
+  signs_from timestamptz not null, signs_until timestamptz not null, revoked_at timestamptz,
+  check (created_at <= signs_from and signs_from < signs_until)
+);
+comment on table statement_keys is 'Keys that sign statements on Publications. A row stays for good: a statement is verified years later.';
+comment on column statement_keys.sealed_private is 'Null once it has signed for the last time: nobody signs in its name later.';
+comment on column statement_keys.revoked_at is 'An operator has taken it back: nothing that it signed counts any more.';
+
 create table client_keys (
   client_id text primary key, public_jwk jsonb not null, sealed_private bytea not null,
   created_at timestamptz not null
@@ -969,7 +978,7 @@ comment on column checkpoints.damaged_at is 'A restore found another digest than
 
 create table artifacts (
   organization_id uuid not null, session_id uuid not null, id uuid not null, run_id uuid,
-  kind text not null check (kind in ('run_result', 'presented_file', 'pull_request_record', 'check_output')),
+  kind text not null check (kind in ('run_result', 'presented_file', 'pull_request_record', 'check_output', 'statement')),
   name text not null, media_type text not null,
   size_bytes bigint not null check (size_bytes >= 0),
   sha256 text not null check (sha256 ~ '^[0-9a-f]{64}$'),
@@ -1099,6 +1108,7 @@ create table publications (
   branch text not null, draft boolean not null,
   status text not null check (status in ('admitted', 'prepared', 'attempted', 'succeeded', 'failed')),
   author jsonb, commit_object text, commit_sha text, parent_oid text, moves_from text,
+  requested_by_kind text, requested_by_id uuid, verification_id uuid, statement_id uuid,
   opening boolean not null default false, result jsonb, error_code text, obstacle jsonb, follow_up jsonb,
   failures integer not null default 0, due_at timestamptz not null, claim uuid, claimed_until timestamptz,
   created_at timestamptz not null, updated_at timestamptz not null, ended_at timestamptz,
@@ -1109,6 +1119,8 @@ comment on column publications.author is 'The person who asked, until it ends.';
 comment on column publications.commit_object is 'The whole commit, until it ends: a signature differs each time that it is '
   'made, and a repeat must push the same commit.';
 comment on column publications.moves_from is 'Where the branch stood before; null for a branch that was not there.';
+comment on column publications.verification_id is 'The passed verification that stood when it was asked for; its end is signed.';
+comment on column publications.statement_id is 'The Artifact with the signed statement.';
 comment on column publications.opening is 'No pull request of the branch was open before: one that is found later is ours.';
 comment on column publications.obstacle is 'The branch that was in the way of a failed one, and a name that is free.';
 comment on column publications.follow_up is 'Asked for with it, with who asked: it begins once the pull request is there.';
@@ -1120,6 +1132,8 @@ create index publications_of_pull on publications (organization_id, (result -> '
 comment on index publications_of_pull is 'People read a pull request because they see the Session that published it.';
 create index publications_with_pull on publications (organization_id, created_at desc, id desc)
   where result -> 'pullRequest' is not null;
+create index publications_of_commit on publications (organization_id, commit_sha) where statement_id is not null;
+comment on index publications_of_commit is 'Whoever has a commit finds its statement.';
 create unique index publications_of_claim on publications (claim, session_id) where claim is not null;
 
 create table verifications (
