@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { PostedEvent } from '@berth/testing/git/github-events.ts'
-import { signing, postHook } from '@berth/testing/posted-hooks.ts'
+import { postHook, signing } from '@berth/testing/posted-hooks.ts'
 import { GitHubTriggers, type Hooked } from '@berth/testing/triggers/github-triggers.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 

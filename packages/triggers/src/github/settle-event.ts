@@ -1,9 +1,9 @@
 import type { CreateSession, TriggerHook } from '@berth/contract'
 import type { Context } from '@berth/core/context.ts'
 import { type GitHost, GitHostError, type HostTalk, type RepositoryRef } from '@berth/core/git-hosts/git-host.ts'
+import { isCheckOfBerth } from '@berth/core/git-hosts/own-check.ts'
 import { findGrantOf, type Grantee } from '@berth/core/repositories/grant-sql.ts'
 import { hostRefusal } from '@berth/core/repositories/host-refusal.ts'
-import { isCheckOfBerth } from '@berth/core/git-hosts/own-check.ts'
 import type { GitHubEvent } from './github-event.ts'
 
 /** Longest that a host may take over an event, in milliseconds. */

@@ -1,7 +1,7 @@
 import { GitHostError, type HostTalk, type RepositoryRef } from '@berth/core/git-hosts/git-host.ts'
+import { ownCheckId } from '@berth/core/git-hosts/own-check.ts'
 import { hostRefusalCode } from '@berth/core/repositories/host-refusal.ts'
 import { derivedId } from '../derived-id.ts'
-import { ownCheckId } from '@berth/core/git-hosts/own-check.ts'
 import type { DueReport, ReportedRun, ReportRow } from './report-sql.ts'
 import { commentOf, markerOf, type ReportText, reportText } from './report-text.ts'
 
