@@ -66,7 +66,7 @@ const Check = Type.Object(
     ),
     quick: Type.Optional(
       Type.Boolean({
-        description: 'Marks a check that takes seconds, which is worth running while one works; false if left out.',
+        description: "Marks a check that takes seconds: Berth's own agent runs it before it ends; false if left out.",
       }),
     ),
   },

@@ -920,7 +920,7 @@ export interface EnvironmentDocument {
     required?: boolean
     /** Globs of `?`, `*` and `**` below the repository: it only runs if the change touches a file that one of them matches. */
     paths?: string[]
-    /** Marks a check that takes seconds, which is worth running while one works; false if left out. */
+    /** Marks a check that takes seconds: Berth's own agent runs it before it ends; false if left out. */
     quick?: boolean
   }>
   /** Run while a person keeps an idle Session's sandbox running to look at it. */
@@ -980,7 +980,7 @@ export interface EnvironmentDraft {
     required?: boolean
     /** Globs of `?`, `*` and `**` below the repository: it only runs if the change touches a file that one of them matches. */
     paths?: string[]
-    /** Marks a check that takes seconds, which is worth running while one works; false if left out. */
+    /** Marks a check that takes seconds: Berth's own agent runs it before it ends; false if left out. */
     quick?: boolean
   }>
   /** Run while a person keeps an idle Session's sandbox running to look at it. */

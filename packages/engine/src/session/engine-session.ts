@@ -32,12 +32,14 @@ import { Limits } from './limits.ts'
 import { type Orders, readOrders } from './orders.ts'
 import { answerOf, type Outcome, outcomeOf } from './outcome.ts'
 import { type PromptInput, readPrompt } from './prompt-text.ts'
+import { endWithChecks } from './quick-checks.ts'
 import { createSession, openSession } from './session-file.ts'
 import { hasSteered, Steering } from './steering.ts'
 import { Stopwatch } from './stopwatch.ts'
 import { loadSubAgents } from './sub-agents.ts'
 import { planReminder } from './system-prompt.ts'
 import { titleFor } from './title.ts'
+import { WorkspaceChanges } from './workspace-changes.ts'
 
 /** Options for opening a session. */
 export interface Opening {
@@ -68,6 +70,8 @@ export class EngineSession {
   #provider: GatewayProvider | null = null
   #made: MadeAgent | null = null
   #planning: boolean
+  /** Of the prompt under way, if checks are to run at its end. */
+  #changes: WorkspaceChanges | null = null
   #effort: Effort | undefined
   #limits = new Limits({}, 1)
   /** The limits of this process's last prompt; null before the first. */
@@ -235,8 +239,15 @@ export class EngineSession {
     this.#steering.open(agent)
     const { text: whole, images } = this.#withFiles({ ...input, text })
     const titled = orders.title && text.trim() !== '' ? this.#giveTitle(text, signal) : null
+    const changes = orders.checks.length === 0 ? null : await WorkspaceChanges.since(this.#opening.cwd, signal)
+    this.#changes = changes
     await agent.prompt(whole, { images, expandPromptTemplates: false })
     await titled
+    if (changes !== null) {
+      const isDone = () => !this.#planning && outcomeOf(this.#limits, this.#last).stopReason === 'completed'
+      const parts = { agent, changes, cwd: this.#opening.cwd, signal, isDone }
+      await endWithChecks({ ...parts, checks: orders.checks, say: added => this.#updates.say(added) })
+    }
     return outcomeOf(this.#limits, this.#last)
   }
 
@@ -318,6 +329,7 @@ export class EngineSession {
     for (const { path, reason } of unusableSkills) this.#updates.skillTrouble(path, reason)
     agent.subscribe(event => {
       if (event.type === 'message_end' && event.message.role === 'assistant') this.#last = event.message
+      this.#changes?.follow(event)
       if (event.type === 'message_end') this.#steering.entered(event.message)
       // The conversation has a message as soon as all have heard of it.
       if (event.type === 'message_end' && isNotice(event.message)) queueMicrotask(() => this.#background.reported())

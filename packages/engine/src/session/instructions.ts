@@ -1,17 +1,15 @@
 import { closeSync, lstatSync, opendirSync, openSync, readSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
-import { fitsGlob } from '@berth/contract/glob'
 import { type AgentSession, loadProjectContextFiles } from '@earendil-works/pi-coding-agent'
+import { alternativesOf, fitsSome } from '../tools/files/fits-globs.ts'
 
 /** Longest text of one file that the model sees. */
 const MAX_BYTES = 64 * 1024
 const MAX_RULES = 50
 /** Entries below a directory of rules that are looked at. */
 const MAX_ENTRIES = 1000
-/** Characters of a rule's globs, of one of them, and globs that one with braces may stand for; what has more is for no file. */
+/** Characters of a rule's globs; what has more is for no file. */
 const MAX_GLOBS = 2048
-const MAX_GLOB = 255
-const MAX_ALTERNATIVES = 32
 const MAX_DESCRIPTION = 300
 const INSTRUCTIONS = 'instructions'
 const rulesDirectory = join('.cursor', 'rules')
@@ -103,24 +101,7 @@ function ancestors(file: string, cwd: string): readonly string[] {
 
 /** Without a slash a glob is about names, as Cursor takes it. */
 const fits = (file: string, glob: string): boolean =>
-  alternativesOf(glob).some(one => fitsGlob(file, one.includes('/') ? one : `**/${one}`))
-
-/** Returns the globs that one with `{a,b}` stands for; none if they are too many. */
-function alternativesOf(glob: string): readonly string[] {
-  if (glob.length > MAX_GLOB) return []
-  let found: readonly string[] = [glob]
-  while (found.length <= MAX_ALTERNATIVES) {
-    const inner = found.map(one => /\{([^{}]*)\}/.exec(one))
-    if (inner.every(braces => braces === null)) return found
-    found = inner.flatMap((braces, at) => {
-      const [whole, choices] = [found[at] ?? '', braces?.[1]?.split(',')]
-      if (braces === null || choices === undefined) return [whole]
-      const [before, after] = [whole.slice(0, braces.index), whole.slice(braces.index + braces[0].length)]
-      return choices.map(choice => before + choice + after)
-    })
-  }
-  return []
-}
+  fitsSome(file, alternativesOf(glob)?.map(one => (one.includes('/') ? one : `**/${one}`)) ?? [])
 
 function rulesIn(directory: string): readonly Rule[] {
   const root = join(directory, rulesDirectory)

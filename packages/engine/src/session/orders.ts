@@ -1,6 +1,7 @@
 import { asObject } from '../json.ts'
 import { type Effort, isEffort } from './effort.ts'
 import type { Budgets } from './limits.ts'
+import { type QuickCheck, readChecks } from './quick-checks.ts'
 
 /** The platform's instructions with a prompt, in `_meta.berth`. */
 export interface Orders {
@@ -9,6 +10,8 @@ export interface Orders {
   /** How hard the model may think; absent for its default. */
   readonly effort?: Effort
   readonly budgets: Budgets
+  /** Run before the end of a prompt that has changed files. */
+  readonly checks: readonly QuickCheck[]
   /** The conversation has no title yet. */
   readonly title: boolean
   /** The worker searches the web. */
@@ -23,11 +26,12 @@ export interface Orders {
 export function readOrders(meta: Readonly<Record<string, unknown>> | null | undefined): Orders {
   const berth = asObject(meta?.['berth'])
   const { turns, responseTokens, seconds } = asObject(berth['budgets'])
-  const { model, effort, answers, continues, search, title } = berth
+  const { model, effort, answers, checks, continues, search, title } = berth
   return {
     ...(typeof model === 'string' && model !== '' && { model }),
     ...(isEffort(effort) && { effort }),
     ...(Array.isArray(answers) && { answer: { approvesPlan: answers.some(approvesPlan) } }),
+    checks: readChecks(checks),
     continues: continues === true,
     search: search === true,
     title: title === true,

@@ -1,7 +1,8 @@
 import { lstat, readdir } from 'node:fs/promises'
-import { matchesGlob, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { Type } from '@earendil-works/pi-ai'
 import { defineTool } from '@earendil-works/pi-coding-agent'
+import { alternativesOf, fitsSome } from './files/fits-globs.ts'
 import { anyQuoted, quotedNote, shownPath } from './files/shown-path.ts'
 import { findExecutable } from './find-executable.ts'
 import { runProgram } from './run-program.ts'
@@ -56,9 +57,11 @@ async function entriesOf(root: string): Promise<Buffer[]> {
 
 async function filesLike(root: string, glob: string, signal: AbortSignal | undefined): Promise<Buffer[]> {
   const found: Buffer[] = []
+  const globs = alternativesOf(glob)
+  if (globs === null) throw new Error('The glob stands for too many others: write fewer braces, or call list for each.')
   for await (const path of (await filesByFd(root, signal)) ?? filesBelow(root)) {
     signal?.throwIfAborted()
-    if (matchesGlob(path.toString('utf8'), glob)) found.push(path)
+    if (fitsSome(path.toString('utf8'), globs)) found.push(path)
     if (found.length === MAX_MATCHES) break
   }
   return found

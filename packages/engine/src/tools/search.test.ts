@@ -134,6 +134,10 @@ describe('files by a glob', () => {
       ...['a/link.ts', 'wide.ts', 'binary.ts', 'g.ts', 'ignored.ts', 'a-b.ts', 'a/c.ts', 'b.ts'],
     ])
     expect(await answerOf(list(tree), { glob: '**/.git' })).toBe('h/.git')
+    expect(await answerOf(list(tree), { glob: '{a,x}/{c.{js,ts},none}' })).toBe('a/c.ts')
+    expect(await answerOf(list(tree), { glob: '[bg].ts' })).toBe('g.ts\nb.ts')
+    expect(await answerOf(list(tree), { glob: `${'*a'.repeat(60)}*b` })).toBe('No files match.')
+    await expect(answerOf(list(tree), { glob: '{a,b,c}'.repeat(9) })).rejects.toThrow('fewer braces')
     expect(await answerOf(list(tree), { path: 'a', glob: 'l*' })).toContain('loop')
   })
 })

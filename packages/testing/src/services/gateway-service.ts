@@ -54,6 +54,8 @@ export async function startGatewayService(
     providers?: readonly object[]
     models?: object
     runtimes?: readonly object[]
+    /** The provider that searches the web. */
+    search?: object
   } = {},
 ): Promise<GatewayService> {
   await using stack = new AsyncDisposableStack()
@@ -68,6 +70,7 @@ export async function startGatewayService(
       fixed: { gatewayRetries: 0, ...options.fixed },
       config: {
         ...(options.runtimes && { runtimes: options.runtimes }),
+        ...(options.search && { search: options.search }),
         providers: [
           {
             id: 'main',

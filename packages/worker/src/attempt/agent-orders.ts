@@ -33,6 +33,7 @@ import type { AgentFacts } from '../agent/agent-conversation.ts'
 import { type AddedVariables, agentEnvironment, environmentWith } from '../agent/agent-environment.ts'
 import { serversFor } from '../agent/mcp-servers.ts'
 import { answerBlocks, answersMeta, budgetRaised, feedbackBlocks, promptBlocks } from '../agent/prompt-blocks.ts'
+import { documentOfLease } from '../apply/apply-environment.ts'
 import type { RunClaim } from '../claim/claim.ts'
 import { type ExecutionContext, modelOf } from '../claim/execution-context.ts'
 import { saveAgentModel } from '../claim/progress-sql.ts'
@@ -159,7 +160,8 @@ export class AgentOrders {
     for (const row of this.#parts.unheard) await this.#placeFilesOf(row)
     const { isTitleDerived, turn } = this.#parts
     const title = turn.sequence === 0 && isTitleDerived
-    const meta = { ...this.#promptMeta(), ...(title && { title }) }
+    const checks = await this.#quickChecks()
+    const meta = { ...this.#promptMeta(), ...(title && { title }), ...(checks.length > 0 && { checks }) }
     await this.give(prompt(this.#of, generation, { sessionId: sessionId ?? '', blocks: this.#promptBlocks(), meta }))
   }
 
@@ -266,6 +268,16 @@ export class AgentOrders {
       ...(Object.keys(budgets).length > 0 && { budgets }),
       ...(unheard.length > 0 && { answers: answersMeta(unheard) }),
     }
+  }
+
+  /** Returns the checks that Berth's own agent runs before it ends. An output is a value, to which it cannot add what it ran. */
+  async #quickChecks(): Promise<readonly object[]> {
+    const { lease, runtime, turn } = this.#parts
+    if (runtime.id !== NATIVE_RUNTIME || turn.output_schema !== null || lease.environment_revision === null) return []
+    const { checks } = await documentOfLease(this.#context.db, lease)
+    return checks
+      .filter(({ quick }) => quick === true)
+      .map(({ name, run, timeoutSeconds, paths }) => ({ name, run, timeoutSeconds, ...(paths && { paths }) }))
   }
 
   /** Returns the model and effort that the agent's environment names; none if its runtime does not name one. */
