@@ -15,6 +15,7 @@ test.each([
   ['new-environment-page', 230],
   ['review-page', 230],
   ['pull-page', 230],
+  ['pull-requests-page', 230],
   ['members-page', 230],
   ['integrations-page', 230],
   ['integration-page', 230],

@@ -94,6 +94,7 @@ async function makePages(api: Api, delivered: unknown): Promise<typeof pages> {
       panel => [`session-${panel}`, `${one}?panel=${panel}`] as const,
     ),
     ['review', `${one}/review`],
+    ['pull-requests', '/pull-requests?everyone=true'],
     ['pull', `/pulls/${repositoryId}/${number}`],
     ['environments', '/environments'],
     ['environment-new', '/environments/new'],

@@ -21,7 +21,9 @@ export const CheckResult = Type.Object(
     timedOut: Type.Optional(Type.Boolean({ description: 'True if its time was over.' })),
     startedAt: Type.Optional(DateTime),
     durationMs: Type.Optional(Count),
-    outputTail: Type.Optional(Type.String({ description: 'The last 8 KiB of what it wrote; secrets are masked.' })),
+    outputTail: Type.Optional(
+      Type.String({ description: 'The last 8 KiB of what it wrote, while it runs so far; secrets are masked.' }),
+    ),
     artifactId: Type.Optional(
       Type.String({ format: 'uuid', description: 'The Artifact of the Session with what it wrote.' }),
     ),

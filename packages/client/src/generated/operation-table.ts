@@ -40,6 +40,7 @@ export const operationTable: Readonly<Record<keyof Operations, OperationRow>> = 
   listVerifications: {"method":"GET","path":"/v1/sessions/{sessionId}/repository/verifications","answer":"json","page":{"items":"verifications","by":"cursor"}},
   createVerification: {"method":"PUT","path":"/v1/sessions/{sessionId}/repository/verifications/{verificationId}","answer":"json"},
   getVerification: {"method":"GET","path":"/v1/sessions/{sessionId}/repository/verifications/{verificationId}","answer":"json"},
+  cancelVerification: {"method":"DELETE","path":"/v1/sessions/{sessionId}/repository/verifications/{verificationId}","answer":"json"},
   listPublications: {"method":"GET","path":"/v1/sessions/{sessionId}/publications","answer":"json","page":{"items":"publications","by":"cursor"}},
   createPublication: {"method":"PUT","path":"/v1/sessions/{sessionId}/publications/{publicationId}","answer":"json","callerId":"publicationId"},
   getPublication: {"method":"GET","path":"/v1/sessions/{sessionId}/publications/{publicationId}","answer":"json"},

@@ -346,7 +346,7 @@ export interface CheckResult {
   timedOut?: boolean
   startedAt?: string
   durationMs?: number
-  /** The last 8 KiB of what it wrote; secrets are masked. */
+  /** The last 8 KiB of what it wrote, while it runs so far; secrets are masked. */
   outputTail?: string
   /** The Artifact of the Session with what it wrote. */
   artifactId?: string
@@ -1401,6 +1401,8 @@ export interface Installation {
   /** Whether a consent or an administrator made it. */
   kind: 'app' | 'integration'
   app: string
+  /** The name of the app; absent once it is deleted. */
+  appName?: string
   name?: string
   capabilities: string[]
   createdAt: string
@@ -4150,6 +4152,11 @@ export interface Operations {
     input: { sessionId: string; verificationId: string }
     answer: VerificationEnvelope
   }
+  /** Cancel a verification. Gives its sandbox back. A verification that has ended stays as it ended. */
+  cancelVerification: {
+    input: { sessionId: string; verificationId: string }
+    answer: VerificationEnvelope
+  }
   /** List Publications. Lists the Publications of a Session, newest first, including failed ones. */
   listPublications: {
     input: { sessionId: string; query?: {
@@ -4970,7 +4977,7 @@ export interface Operations {
       actor?: string
       /** An action, or the part of actions before the dot, such as `member`. */
       action?: string
-      /** Part of the target, in either case. */
+      /** Part of the target, or of its name as it is now, in either case. */
       target?: string
       /** A day of UTC. */
       from?: string
@@ -4992,7 +4999,7 @@ export interface Operations {
       actor?: string
       /** An action, or the part of actions before the dot, such as `member`. */
       action?: string
-      /** Part of the target, in either case. */
+      /** Part of the target, or of its name as it is now, in either case. */
       target?: string
       /** A day of UTC. */
       from?: string

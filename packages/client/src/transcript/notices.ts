@@ -10,6 +10,18 @@ interface Notice extends Pick<NoticeRow, 'tone' | 'text' | 'detail' | 'link' | '
   readonly sets?: readonly (keyof Pick<Transcript, 'changedAt' | 'deliveredAt' | 'editedAt'>)[]
 }
 
+const attemptCauses: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    checks: 'checks failed',
+    reviews: 'reviewers asked for changes',
+    conflicts: 'it conflicts with its base',
+    base: 'its base moved on',
+    pushed: 'somebody else pushed',
+  }),
+)
+
+const pullOf = (event: Event): string => `#${String(memberOf(event.data['pullRequest'], 'number') ?? '?')}`
+
 /** Makes notices of Events by type; a type without an entry has no notice. */
 const table: Readonly<Record<string, (event: Event) => Notice>> = {
   'svc.environment.apply': event => {
@@ -65,19 +77,42 @@ const table: Readonly<Record<string, (event: Event) => Notice>> = {
     text: `Merging failed: ${plain(textOf(event, 'errorCode'))}`,
     sets: ['deliveredAt'],
   }),
+  'svc.followup.started': event => ({
+    tone: 'quiet',
+    text: `Following pull request ${pullOf(event)} until it is merged`,
+    sets: ['deliveredAt'],
+  }),
+  'svc.followup.attempted': event => ({
+    tone: 'quiet',
+    text: `Pull request ${pullOf(event)} needs work: ${attemptCauses.get(textOf(event, 'cause')) ?? plain(textOf(event, 'cause'))}`,
+    sets: ['deliveredAt'],
+  }),
+  'svc.followup.ended': event => {
+    const [state, reason] = [textOf(event, 'state'), plain(textOf(event, 'reason'))]
+    const because = reason === '' ? '' : `: ${reason}`
+    const sets = ['deliveredAt'] as const
+    if (state === 'merged') return { tone: 'good', text: `Pull request ${pullOf(event)} was merged`, sets }
+    if (state === 'closed')
+      return { tone: 'quiet', text: `Pull request ${pullOf(event)} was closed without a merge`, sets }
+    return state === 'stopped'
+      ? { tone: 'quiet', text: `No longer following pull request ${pullOf(event)}${because}`, sets }
+      : { tone: 'warning', text: `Pull request ${pullOf(event)} needs a person${because}`, sets }
+  },
   'svc.verification.started': event => ({
     tone: 'quiet',
     text: 'Checking the changes in a fresh sandbox',
     step: `verification ${textOf(event, 'verificationId')}`,
     ongoing: true,
+    sets: ['deliveredAt'],
   }),
   'svc.verification.completed': event => {
-    const [state, step] = [textOf(event, 'state'), `verification ${textOf(event, 'verificationId')}`]
+    const state = textOf(event, 'state')
+    const also = { step: `verification ${textOf(event, 'verificationId')}`, sets: ['deliveredAt'] } as const
     const [passed = 0, failed = 0] = ['passed', 'failed'].map(end => Number(memberOf(event.data['counts'], end) ?? 0))
     const counts = `${passed} of ${passed + failed} checks passed`
-    if (state === 'passed') return { tone: 'good', text: `Changes verified: ${counts}`, step }
-    if (state === 'failed') return { tone: 'bad', text: `Changes not verified: ${counts}`, step }
-    return { tone: 'warning', text: `The changes could not be checked: ${plain(state)}`, step }
+    if (state === 'passed') return { tone: 'good', text: `Changes verified: ${counts}`, ...also }
+    if (state === 'failed') return { tone: 'bad', text: `Changes not verified: ${counts}`, ...also }
+    return { tone: 'warning', text: `The changes could not be checked: ${plain(state)}`, ...also }
   },
   'svc.context.compacted': event => ({
     tone: 'quiet',

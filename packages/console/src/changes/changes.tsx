@@ -1,7 +1,7 @@
 import { BerthError, type Review, type Session } from '@berth/client'
 import { Link } from '@tanstack/react-router'
 import { GitCompare, LoaderCircle, Maximize2, PackageOpen } from 'lucide-react'
-import { type ReactNode, useRef } from 'react'
+import { lazy, type ReactNode, Suspense, useRef } from 'react'
 import { to } from '../routing/to.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { printableLine } from '../ui/printable.ts'
@@ -13,6 +13,10 @@ import { DiffView, type GoToFile } from './diff-view.tsx'
 import { Publish } from './publish.tsx'
 import { Signals } from './signals.tsx'
 import { isStored, type LiveReview, useLiveReview } from './use-live-review.ts'
+
+const VerificationSection = lazy(async () => ({
+  default: (await import('../verification/verification-section.tsx')).VerificationSection,
+}))
 
 /** The changes of a Session as they are now, and their delivery. */
 export function Changes({ session }: { session: Session }) {
@@ -52,6 +56,9 @@ function Reviewed({ session, review }: { session: Session; review: LiveReview })
           <Maximize2 className="size-4" aria-hidden />
         </Link>
       </ReviewBar>
+      <Suspense>
+        <VerificationSection session={session} review={data} />
+      </Suspense>
       <Signals sessionId={session.id} review={data} onGo={(at, line) => goTo.current?.(at, line)} />
       <DiffView sessionId={session.id} review={data} goTo={goTo} />
       <CommentsBar session={session} review={data} />

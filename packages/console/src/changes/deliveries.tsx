@@ -17,6 +17,7 @@ import { Checks } from './checks.tsx'
 import { deliveryReason } from './delivery-text.ts'
 import { checksQuery, mergesQuery, publicationsQuery } from './queries.ts'
 
+const FollowUpThread = lazy(async () => ({ default: (await import('../pulls/follow-up-thread.tsx')).FollowUpThread }))
 const MergeDialog = lazy(async () => ({ default: (await import('./merge-dialog.tsx')).MergeDialog }))
 
 /** The deliveries, newest first, and the merge of the pull request. */
@@ -34,6 +35,15 @@ export function Deliveries({ session }: { session: Session }) {
           <PublicationLine session={session} publication={publication} />
           {publication.result?.pullRequest !== undefined && (
             <MergeLine session={session} publication={publication} asks={merge === true && publication === newest} />
+          )}
+          {publication === newest && publication.result?.pullRequest !== undefined && (
+            <Suspense>
+              <FollowUpThread
+                session={session}
+                publication={publication}
+                number={publication.result.pullRequest.number}
+              />
+            </Suspense>
           )}
         </li>
       ))}

@@ -1,7 +1,8 @@
-import { ChevronsUpDown, MessageSquarePlus } from 'lucide-react'
+import { signalLabel } from '@berth/client'
+import { ChevronsUpDown, MessageSquarePlus, TriangleAlert } from 'lucide-react'
 import { Button } from '../ui/button.tsx'
 import { counted } from '../ui/format.ts'
-import { printable } from '../ui/printable.ts'
+import { printable, printableLine } from '../ui/printable.ts'
 import { InlineProblem } from '../ui/states.tsx'
 import { CodeText } from './code-text.tsx'
 import { CommentRow } from './comment-row.tsx'
@@ -10,6 +11,7 @@ import { pairLines } from './diff-rows.ts'
 import { FileHeader } from './file-header.tsx'
 import { changedWithin, type Span } from './line-parts.ts'
 import type { DiffLine, Hunk } from './patch.ts'
+import type { Signal } from './signal-lines.ts'
 import type { ReviewFiles } from './use-review-files.ts'
 
 export interface RowContext {
@@ -60,6 +62,7 @@ export function DiffRowView({ row, context }: { row: DiffRow; context: RowContex
     )
   }
   if (row.kind === 'comment') return <CommentRow sessionId={context.sessionId} placed={row.placed} />
+  if (row.kind === 'signal') return <SignalNote signal={row.signal} review={review} />
   if (row.kind === 'gap') return <Gap row={row} context={context} />
   return row.kind === 'line' ? <UnifiedRow row={row} context={context} /> : <SplitRow row={row} context={context} />
 }
@@ -97,6 +100,33 @@ function Gap({ row, context }: { row: DiffRow & { kind: 'gap' }; context: RowCon
         </>
       )}
       <code className="min-w-0 flex-1 truncate px-2 font-mono">{printable(row.heading)}</code>
+    </div>
+  )
+}
+
+/** A fact of the line above that readers must not miss; the list of signals has it as well. */
+function SignalNote({ signal, review }: { signal: Signal; review: ReviewFiles }) {
+  const { kind, path, detail } = signal
+  const seen = review.hasSeen(signal)
+  return (
+    <div
+      className={`flex min-h-6.5 items-center gap-2 border-y px-3 font-sans text-xs ${seen ? 'border-line bg-surface text-ink-3' : 'border-warning-line bg-warning-soft text-ink'}`}
+    >
+      <TriangleAlert className={`size-3.5 shrink-0 ${seen ? '' : 'text-warning'}`} aria-hidden />
+      <span className="min-w-0 flex-1 wrap-anywhere">
+        {signalLabel(kind)}
+        {detail !== undefined && <span className="text-ink-3"> {printableLine(detail)}</span>}
+      </span>
+      <label className="flex min-h-6 shrink-0 cursor-pointer items-center gap-1.5 text-ink-2">
+        <input
+          type="checkbox"
+          className="accent-accent"
+          aria-label={`Seen at its line: ${signalLabel(kind)}, ${printableLine(path)}`}
+          checked={seen}
+          onChange={event => review.see(signal, event.target.checked)}
+        />
+        <span aria-hidden>Seen</span>
+      </label>
     </div>
   )
 }

@@ -32,6 +32,7 @@ const shown = (more: Partial<DiffFile> = {}): DiffFile => ({
     folded: false,
     drawn: false,
     comments: [],
+    signals: [],
   },
   ...more,
 })
@@ -52,6 +53,29 @@ describe('the rows of a file', () => {
     ])
     expect(texts(rowsOf([shown()], true)).slice(3, 6)).toEqual(['twelve | twelve', 'thirteen | THIRTEEN', ' | more'])
     expect(texts(rowsOf([shown({ folded: true })], false))).toEqual(['file', 'end'])
+  })
+
+  test('show a signal below the line that it names, and of lines that follow each other below the first', () => {
+    const signals: DiffFile['signals'] = [
+      {
+        kind: 'test_skipped',
+        path: 'a.ts',
+        lines: [
+          { side: 'before', number: 13 },
+          { side: 'after', number: 13 },
+          { side: 'after', number: 14 },
+        ],
+        digest: 'd',
+      },
+    ] as never
+    for (const [split, expected] of [
+      [false, ['12|12 twelve', '13| thirteen', 'signal', '|13 THIRTEEN', 'signal', '|14 more', '14|15 fourteen']],
+      [true, ['twelve | twelve', 'thirteen | THIRTEEN', 'signal', ' | more', 'fourteen | fourteen']],
+    ] as const) {
+      const rows = rowsOf([shown({ signals })], split)
+      expect(texts(rows).slice(3, 3 + expected.length)).toEqual(expected)
+      expect(new Set(rows.map(({ key }) => key)).size).toBe(rows.length)
+    }
   })
 
   test('show more of the file where somebody asked for it', () => {

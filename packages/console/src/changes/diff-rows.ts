@@ -1,6 +1,7 @@
 import type { ReviewFile } from '@berth/client'
 import { type LineComment, type PlacedComment, placeComment } from './line-comments.ts'
 import type { DiffLine, FilePatch, Hunk } from './patch.ts'
+import { isLine, type Signal, shownLines } from './signal-lines.ts'
 
 /** A range of line numbers after the change, both ends included; the end is open at the end of a file. */
 export interface LineRange {
@@ -20,6 +21,8 @@ export interface DiffFile {
   /** Somebody asked to draw it although it is large. */
   readonly drawn: boolean
   readonly comments: readonly LineComment[]
+  /** What its readers must not miss. */
+  readonly signals: readonly Signal[]
 }
 
 /** One row of the view; `key` stays while the row means the same. */
@@ -33,6 +36,7 @@ export type DiffRow = { readonly key: string; readonly at: number } & (
   | { readonly kind: 'line'; readonly line: DiffLine; readonly hunk: Hunk }
   | { readonly kind: 'pair'; readonly left: DiffLine | null; readonly right: DiffLine | null; readonly hunk: Hunk }
   | { readonly kind: 'comment'; readonly placed: PlacedComment }
+  | { readonly kind: 'signal'; readonly signal: Signal }
 )
 
 /** More lines than this are drawn only when somebody asks for them. */
@@ -51,7 +55,7 @@ export function rowsOf(files: readonly DiffFile[], split: boolean): readonly Dif
 
 function pushFile(
   rows: DiffRow[],
-  { file, patch, whole, revealed, drawn, comments }: DiffFile,
+  { file, patch, whole, revealed, drawn, comments, signals }: DiffFile,
   at: number,
   split: boolean,
 ) {
@@ -65,8 +69,15 @@ function pushFile(
     rows.push({ kind: 'comment', key: comment.comment.id, at, placed: comment })
   // A file with one side needs one column.
   const columns = split && file.status !== 'added' && file.status !== 'deleted'
-  const withComments = (key: string, row: DiffRow, shown: readonly (DiffLine | null)[]) => {
+  const marked = signals.flatMap(signal => shownLines(signal).map(line => ({ signal, line })))
+  const withNotes = (key: string, row: DiffRow, shown: readonly (DiffLine | null)[]) => {
     rows.push(row)
+    if (marked.length > 0) {
+      const named = marked.filter(({ line }) => shown.some(each => isLine(line, each)))
+      for (const signal of new Set(named.map(each => each.signal))) {
+        rows.push({ kind: 'signal', key: `${key}-${signal.kind}`, at, signal })
+      }
+    }
     for (const each of placed) {
       if (each.line === null || !shown.includes(each.line)) continue
       rows.push({ kind: 'comment', key: `${key}-${each.comment.id}`, at, placed: each })
@@ -82,12 +93,12 @@ function pushFile(
     if (columns) {
       for (const [left, right] of pairLines(part.lines)) {
         const key = `${at}-${left?.before ?? ''}:${right?.after ?? ''}`
-        withComments(key, { kind: 'pair', key, at, left, right, hunk }, [left, right])
+        withNotes(key, { kind: 'pair', key, at, left, right, hunk }, [left, right])
       }
     } else {
       for (const line of part.lines) {
         const key = `${at}-${line.before ?? ''}:${line.after ?? ''}`
-        withComments(key, { kind: 'line', key, at, line, hunk }, [line])
+        withNotes(key, { kind: 'line', key, at, line, hunk }, [line])
       }
     }
   }

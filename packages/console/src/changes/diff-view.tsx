@@ -13,7 +13,7 @@ import { type DiffRow, rowsOf } from './diff-rows.ts'
 import { FileHeader } from './file-header.tsx'
 import { quoteOf } from './line-comments.ts'
 import type { DiffLine } from './patch.ts'
-import { isLine, type LineOfFile } from './signals.tsx'
+import { isLine, type LineOfFile } from './signal-lines.ts'
 import { type ReviewFiles, useReviewFiles } from './use-review-files.ts'
 
 /** Heights before a row is measured; near the truth, so that the scroll bar hardly moves. */
@@ -27,6 +27,7 @@ const estimates: Readonly<Record<DiffRow['kind'], number>> = {
   line: 20,
   pair: 20,
   comment: 130,
+  signal: 26,
 }
 
 /** Two columns need at least this width. */
@@ -265,7 +266,10 @@ function nextUnviewed({ files }: ReviewFiles, current: number): number | null {
 
 /** The rows, made again only if their inputs have changed. */
 function useRows({ files }: ReviewFiles, split: boolean): readonly DiffRow[] {
-  const parts = files.flatMap(file => [file.patch, file.whole, file.revealed, file.folded, file.drawn])
+  const parts = files.flatMap(file => [
+    ...[file.patch, file.whole, file.revealed, file.folded, file.drawn],
+    ...[file.signals],
+  ])
   // Rows do not depend on the text of a comment: typing must not make a hundred thousand of them again.
   const ids = files.flatMap(({ comments: made }) => made.map(({ id }) => id))
   const [made, setMade] = useState<{ of: readonly unknown[]; rows: readonly DiffRow[] }>({ of: [null], rows: [] })

@@ -1,17 +1,13 @@
 import type { Review } from '@berth/client'
 import { claimFault, notBorneOut } from '@berth/contract/claims'
 import { useQuery } from '@tanstack/react-query'
-import { berth } from '../api/client.ts'
 import { printableLine } from '../ui/printable.ts'
+import { verificationsQuery } from '../verification/queries.ts'
 
 /** Shows the sentences of a description that the revision does not bear out. Nothing keeps them from being published. */
 export function NotBorneOut(props: { sessionId: string; text: string; review: Review }) {
   const { sessionId, text, review } = props
-  const made = useQuery({
-    queryKey: ['session', sessionId, 'verifications'],
-    queryFn: async ({ signal }) =>
-      (await berth.call('listVerifications', { sessionId, query: { limit: 50 } }, { signal })).verifications,
-  })
+  const made = useQuery(verificationsQuery(sessionId))
   if (made.isPending) return null
   const verified = made.data?.some(({ revision, state }) => revision === review.revision && state === 'passed') === true
   const claims = notBorneOut(text, { files: review.files, verified })

@@ -1,14 +1,18 @@
 import type { Session } from '@berth/client'
 import { hasCode } from '@berth/client'
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
-import { ClipboardCheck } from 'lucide-react'
+import { useNavigate } from '@tanstack/react-router'
+import { ClipboardCheck, FilePlus } from 'lucide-react'
 import { useState } from 'react'
 import { queryClient } from '../api/queries.ts'
+import { useEnvironmentCan } from '../environments/environment-can.ts'
 import { environmentQuery } from '../environments/queries.ts'
+import { takeChecks } from '../environments/take-checks.ts'
 import { contentQuery, nodeQuery } from '../files/queries.ts'
 import { to } from '../routing/to.ts'
 import { CodeBlock } from '../transcript/code-block.tsx'
+import { Button } from '../ui/button.tsx'
+import { printableLine } from '../ui/printable.ts'
 import { InlineProblem, LoadingLines } from '../ui/states.tsx'
 import { type CheckSources, proposedChecks } from './proposed-checks.ts'
 
@@ -49,6 +53,9 @@ export function ProposeChecks({ session }: { session: Session }) {
 
 function Proposed({ session }: { session: Session }) {
   const { environment } = session
+  const navigate = useNavigate()
+  const known = useQuery({ ...environmentQuery(environment?.id ?? ''), enabled: environment !== null }).data ?? null
+  const can = useEnvironmentCan(known)(environment === null ? 'create' : 'save')
   const sources = useQuery({
     queryKey: ['session', session.id, 'check-sources'],
     staleTime: Number.POSITIVE_INFINITY,
@@ -57,31 +64,35 @@ function Proposed({ session }: { session: Session }) {
   if (sources.data === undefined)
     return sources.isError ? <InlineProblem error={sources.error} /> : <LoadingLines label="the repository" lines={2} />
   const checks = proposedChecks(sources.data)
-  const where =
-    environment === null ? (
-      <Link {...to.newEnvironment()} className="text-accent underline">
-        a new environment
-      </Link>
-    ) : (
-      <Link {...to.environment(environment.id)} className="text-accent underline">
-        {environment.name}
-      </Link>
-    )
+  const shown = checks.length === 0 ? [{ name: 'test', run: 'make test' }] : checks
+  const take = () => {
+    takeChecks(known, shown, session.source?.label ?? '')
+    void navigate(environment === null ? to.newEnvironment() : to.environment(environment.id))
+  }
   return (
     <div className="flex max-h-72 flex-col gap-2 overflow-y-auto pb-1.5">
-      <p>
-        Checks are commands in the document of an environment, which Sessions of this repository use: add them to{' '}
-        {where}, or to <code className="font-mono">berth.env.json</code> and run{' '}
-        <code className="font-mono">berth env apply</code>.{' '}
+      <p className="max-w-prose text-pretty">
+        Checks are commands in the document of an environment. Sessions with that environment have their changes checked
+        by them, each in a sandbox that no agent has touched.{' '}
         {checks.length === 0
-          ? 'The repository has no scripts, Makefile targets or workflows that name some.'
-          : 'The repository itself names these; take those that you want.'}
+          ? 'The repository has no scripts, Makefile targets or workflows that name some; this is one to begin with.'
+          : 'The repository itself names these.'}
       </p>
       <div className="[&_pre]:overflow-x-auto [&_pre]:p-2.5 [&_pre]:font-mono">
-        <CodeBlock
-          language="json"
-          text={documentOf(checks.length === 0 ? [{ name: 'test', run: 'make test' }] : checks)}
-        />
+        <CodeBlock language="json" text={documentOf(shown)} />
+      </div>
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        <Button verdict={can} onClick={take}>
+          <FilePlus className="size-4" aria-hidden />
+          {environment === null
+            ? 'Put them into a new environment'
+            : `Put them into ${printableLine(environment.name)}`}
+        </Button>
+        <span className="text-ink-3">
+          {environment === null
+            ? 'You read and change them before you save, and then begin Sessions with it.'
+            : 'You read and change them before you save.'}
+        </span>
       </div>
     </div>
   )

@@ -1,16 +1,18 @@
-import type { Publication, Review, Session } from '@berth/client'
+import type { CreatePublication, Publication, Review, Session } from '@berth/client'
 import { emptyTreeOid } from '@berth/contract'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Check, GitPullRequest, LoaderCircle } from 'lucide-react'
 import { lazy, Suspense, useRef, useState } from 'react'
 import { berth } from '../api/client.ts'
 import { queryClient } from '../api/queries.ts'
+import { type BoundsForm, boundsFaults, requestOf } from '../pulls/bounds.ts'
 import { useLog } from '../session/logs.ts'
 import { useSessionCan } from '../session/use-session-can.ts'
 import { Button } from '../ui/button.tsx'
 import { Field, inputClass, Select } from '../ui/field.tsx'
 import { counted } from '../ui/format.ts'
 import { InlineProblem, LoadingLines } from '../ui/states.tsx'
+import { GateNote, usePublishGate } from '../verification/publish-gate.tsx'
 import { ChangedSince } from './changed-since.tsx'
 import { deliveryReason } from './delivery-text.ts'
 import { draftOf, hiddenNote, lastMessage } from './draft.ts'
@@ -19,6 +21,7 @@ import { publicationsQuery } from './queries.ts'
 import { UnsentComments } from './unsent-comments.tsx'
 import { withSandbox } from './with-sandbox.ts'
 
+const StayFields = lazy(async () => ({ default: (await import('../pulls/stay-fields.tsx')).StayFields }))
 const Overlay = lazy(async () => ({ default: (await import('../ui/overlay.tsx')).Overlay }))
 
 /** Publishes exactly the revision that is on screen. */
@@ -61,6 +64,8 @@ interface Form {
   readonly body: string
   readonly draft: boolean
   readonly delivery: Publication['delivery']
+  /** The bounds within which Berth stays at the pull request; null if it does not. */
+  readonly follow: BoundsForm | null
 }
 
 function PublishForm(props: {
@@ -77,33 +82,40 @@ function PublishForm(props: {
     ...draftOf(session, review, message),
     draft: false,
     delivery: 'pull_request',
+    follow: null,
   }))
-  const id = useRef(crypto.randomUUID())
+  const id = useRef({ value: crypto.randomUUID(), of: '' })
   const [sent, setSent] = useState<string | null>(null)
   const publish = useMutation({
-    mutationFn: () =>
-      withSandbox(session.id, () =>
-        berth.call('createPublication', {
-          sessionId: session.id,
-          publicationId: id.current,
-          body: {
-            revision: review.revision,
-            title: form.title,
-            body: form.body,
-            ...(form.delivery === 'pull_request' && { draft: form.draft }),
-            delivery: form.delivery,
-          },
-        }),
-      ),
+    mutationFn: (body: CreatePublication) => {
+      // The same id may not come with another body.
+      const of = JSON.stringify(body)
+      if (id.current.of !== of) id.current = { value: crypto.randomUUID(), of }
+      return withSandbox(session.id, () =>
+        berth.call('createPublication', { sessionId: session.id, publicationId: id.current.value, body }),
+      )
+    },
     onSuccess: async () => {
-      setSent(id.current)
+      setSent(id.current.value)
       await queryClient.invalidateQueries({ queryKey: publicationsQuery(session.id).queryKey })
     },
   })
   // The dialog stays until the outcome is known.
   const made = useQuery({ ...publicationsQuery(session.id), enabled: sent !== null }).data?.find(one => one.id === sent)
+  const mayMerge = useSessionCan(session)('merge').allowed
+  const follow = form.delivery === 'pull_request' ? form.follow : null
+  const gate = usePublishGate(session, review, () =>
+    publish.mutate({
+      revision: review.revision,
+      title: form.title,
+      body: form.body,
+      ...(form.delivery === 'pull_request' && { draft: form.draft }),
+      delivery: form.delivery,
+      ...(gate.verified && { verified: true }),
+      ...(follow !== null && { followUp: requestOf({ ...follow, merges: follow.merges && mayMerge }) }),
+    }),
+  )
   const change = (part: Partial<Form>) => {
-    id.current = crypto.randomUUID()
     setSent(null)
     setForm({ ...form, ...part })
   }
@@ -132,7 +144,6 @@ function PublishForm(props: {
         read={review}
         onCancel={onDone}
         onTake={fresh => {
-          id.current = crypto.randomUUID()
           setSent(null)
           // A description that nobody wrote is derived again for each choice.
           const draft = (of: Review) => draftOf(session, of, message).body
@@ -145,14 +156,15 @@ function PublishForm(props: {
     )
   }
   const hidden = hiddenNote(`${form.title}\n${form.body}`)
-  const busy = publish.isPending || (sent !== null && failure === null)
+  const busy = publish.isPending || gate.waits || (sent !== null && failure === null)
+  const first = gate.verified && gate.standing.kind !== 'passed' ? 'Verify, then ' : ''
   return (
     <form
       className="flex flex-col gap-4 px-5 pb-5"
       onSubmit={event => {
         event.preventDefault()
-        if (failure !== null) id.current = crypto.randomUUID()
-        publish.mutate()
+        if (failure !== null) id.current = { value: crypto.randomUUID(), of: '' }
+        gate.submit()
       }}
     >
       <p className="text-[0.8125rem] text-ink-2">
@@ -212,12 +224,18 @@ function PublishForm(props: {
           As a draft
         </label>
       )}
+      {form.delivery === 'pull_request' && (
+        <Suspense>
+          <StayFields bounds={form.follow} mayMerge={mayMerge} onChange={bounds => change({ follow: bounds })} />
+        </Suspense>
+      )}
       <UnsentComments sessionId={session.id} />
       {hidden !== null && (
         <p role="status" className="rounded-md border border-warning-line bg-warning-soft px-3 py-2 text-[0.8125rem]">
           {hidden}
         </p>
       )}
+      <GateNote review={review} gate={gate} />
       <NotBorneOut sessionId={session.id} text={`${form.title}\n\n${form.body}`} review={review} />
       <InlineProblem error={publish.error} />
       {failure !== null && (
@@ -230,18 +248,26 @@ function PublishForm(props: {
         <span role="status" className="mr-auto inline-flex items-center gap-1.5 text-xs text-ink-3">
           {busy && (
             <>
-              <LoaderCircle className="size-3.5 animate-spin" aria-hidden /> Publishing
+              <LoaderCircle className="size-3.5 animate-spin" aria-hidden />{' '}
+              {gate.waits ? 'Waits for the checks' : 'Publishing'}
             </>
           )}
         </span>
         <Button onClick={onDone}>{busy ? 'Close' : 'Cancel'}</Button>
-        <Button type="submit" variant="primary" busy={busy} disabled={form.title.trim() === ''}>
-          {form.delivery === 'pull_request' ? 'Open the pull request' : 'Publish the commit'}
+        <Button
+          type="submit"
+          variant="primary"
+          busy={busy}
+          disabled={form.title.trim() === '' || (follow !== null && Object.keys(boundsFaults(follow)).length > 0)}
+        >
+          {beginUpper(`${first}${form.delivery === 'pull_request' ? 'open the pull request' : 'publish the commit'}`)}
         </Button>
       </div>
     </form>
   )
 }
+
+const beginUpper = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
 /** Shows how the changes differ from those that the person read, and asks again. */
 function Stale(props: { session: Session; read: Review; onTake: (fresh: Review) => void; onCancel: () => void }) {

@@ -17,6 +17,9 @@ import { Signals } from './signals.tsx'
 import { useLiveReview } from './use-live-review.ts'
 
 const ProposeChecks = lazy(async () => ({ default: (await import('./propose-checks.tsx')).ProposeChecks }))
+const VerificationSection = lazy(async () => ({
+  default: (await import('../verification/verification-section.tsx')).VerificationSection,
+}))
 
 const route = getRouteApi('/shell/sessions/$sessionId/review')
 
@@ -66,6 +69,7 @@ export function ReviewPage() {
           <ReviewBar session={session} review={review} data={data} />
           <Suspense>
             <ProposeChecks session={session} />
+            <VerificationSection session={session} review={data} />
           </Suspense>
           <Signals sessionId={sessionId} review={data} onGo={(at, line) => goTo.current?.(at, line)} />
           <div className="grid min-h-0 flex-1 lg:grid-cols-[18rem_minmax(0,1fr)]">

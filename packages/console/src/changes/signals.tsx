@@ -4,20 +4,8 @@ import { useState } from 'react'
 import { counted } from '../ui/format.ts'
 import { printableLine } from '../ui/printable.ts'
 import { InlineProblem } from '../ui/states.tsx'
-import type { DiffLine } from './patch.ts'
+import { type LineOfFile, markOf, type Signal } from './signal-lines.ts'
 import { useViewed } from './viewed.ts'
-
-type Signal = Review['signals'][number]
-
-/** A line of a file, by its number before or after the change. */
-export type LineOfFile = Signal['lines'][number]
-
-/** Returns whether a line of a diff is the one that a signal names. */
-export const isLine = ({ side, number }: LineOfFile, line: DiffLine | null): boolean =>
-  line !== null && line.kind === (side === 'before' ? 'removed' : 'added') && line[side] === number
-
-/** No path of a tree begins with a slash, so a mark of a signal is never one of a file. */
-const markOf = ({ kind, path }: Signal) => `/signals/${kind}/${path}`
 
 /** So many are drawn until somebody asks for the others. */
 const drawn = 100

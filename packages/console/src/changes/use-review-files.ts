@@ -7,6 +7,7 @@ import type { DiffFile, LineRange } from './diff-rows.ts'
 import { type FilePatch, parsePatch } from './patch.ts'
 import { everyLine, readReviewFile } from './queries.ts'
 import { patchesOf } from './review-patches.ts'
+import { markOf, type Signal } from './signal-lines.ts'
 import { useViewed } from './viewed.ts'
 
 /** The parts of a file that a person has opened, until its content changes. */
@@ -53,11 +54,11 @@ export function useReviewFiles(sessionId: string, review: Review) {
   })
 
   const files: readonly ReviewedFile[] = review.files.map((file, at) => {
-    const { patch, digest, hidden } = parsed[at] ?? { patch: null, digest: '', hidden: false }
+    const { patch, digest, hidden, signals } = parsed[at] ?? nothingParsed
     const open = opened.get(keyOf(at)) ?? {}
     const isViewed = viewed.has(file.path, digest)
     return {
-      ...{ file, digest, hidden, viewed: isViewed },
+      ...{ file, digest, hidden, signals, viewed: isViewed },
       patch: open.patch ?? patch,
       whole: open.whole ?? null,
       revealed: open.revealed ?? nothing,
@@ -82,6 +83,8 @@ export function useReviewFiles(sessionId: string, review: Review) {
       change(at, { revealed: [...(files[at]?.revealed ?? []), range] })
       if (files[at]?.whole === null) reading.mutate({ at, context: everyLine })
     },
+    hasSeen: (signal: Signal) => viewed.has(markOf(signal), signal.digest),
+    see: (signal: Signal, seen: boolean) => viewed.set(markOf(signal), signal.digest, seen),
     view: (at: number, isViewed: boolean) => {
       const file = files[at]
       if (file === undefined) return
@@ -104,7 +107,10 @@ interface Parsed {
   readonly patch: FilePatch | null
   readonly digest: string
   readonly hidden: boolean
+  readonly signals: readonly Signal[]
 }
+
+const nothingParsed: Parsed = { patch: null, digest: '', hidden: false, signals: [] }
 
 function parseReview(review: Review): readonly Parsed[] {
   const patches = patchesOf(review)
@@ -115,6 +121,7 @@ function parseReview(review: Review): readonly Parsed[] {
       patch,
       digest: digestOf(review, file, patch),
       hidden: lines.some(({ text }) => hasHidden(text)),
+      signals: review.signals.filter(({ path }) => path === file.path),
     }
   })
 }

@@ -100,7 +100,7 @@ function ViewButton(props: { shown: boolean; blocked: boolean; onShow: () => voi
       className={shown ? 'bg-selected font-medium text-ink' : ''}
       verdict={
         blocked && !shown
-          ? { allowed: false, reason: 'The form cannot hold this text. Mend the JSON first.' }
+          ? { allowed: false, reason: 'The form cannot hold this text. Fix the JSON first.' }
           : undefined
       }
       onClick={onShow}

@@ -5,6 +5,7 @@ import { TerminalText } from '../transcript/terminal-text.tsx'
 import { Button } from '../ui/button.tsx'
 import { printableLine } from '../ui/printable.ts'
 import { EmptyState, InlineProblem } from '../ui/states.tsx'
+import { applyReason } from './apply-reasons.ts'
 import { useEnvironmentCan } from './environment-can.ts'
 import { isUnderWay, startTrial, stopTrial, type Trial, useTrial } from './trials.ts'
 
@@ -78,7 +79,7 @@ function Outcome({ trial: { state, revision, end } }: { trial: Trial }) {
 function Facts({ trial: { end } }: { trial: Trial }) {
   if (end === null) return null
   const facts = [
-    ...(end.errorCode === undefined ? [] : [`Reason: ${end.errorCode.replaceAll('_', ' ')}`]),
+    ...(end.errorCode === undefined ? [] : [applyReason(end.errorCode)]),
     ...(end.repositories ?? []).map(({ repository, path, state }) => `${repository} ${state} in ${path}`),
     ...(end.extensions ?? []).map(
       ({ ref, state, reason }) => `${ref} ${state}${reason === undefined ? '' : `, ${reason}`}`,

@@ -14,6 +14,7 @@ import {
   readEnvironmentSearch,
   readListSearch,
   readNewSessionSearch,
+  readPullListSearch,
   readPullSearch,
   readSessionSearch,
 } from './searches.ts'
@@ -69,6 +70,13 @@ const reviewRoute = createRoute({
   component: lazyRouteComponent(() => import('../changes/review-page.tsx'), 'ReviewPage'),
 })
 
+const pullRequestsRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/pull-requests',
+  validateSearch: readPullListSearch,
+  component: lazyRouteComponent(() => import('../pulls/pull-requests-page.tsx'), 'PullRequestsPage'),
+})
+
 const pullRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/pulls/$repositoryId/$number',
@@ -113,6 +121,7 @@ const routeTree = rootRoute.addChildren([
     newSessionRoute,
     sessionRoute,
     reviewRoute,
+    pullRequestsRoute,
     pullRoute,
     environmentsRoute,
     newEnvironmentRoute,

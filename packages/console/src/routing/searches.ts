@@ -9,8 +9,10 @@ import {
   type GitAccountsSearch,
   type Listing,
   type NewSessionSearch,
+  type PullListSearch,
   type PullSearch,
   panels,
+  pullFilters,
   type SessionListSearch,
   type SessionSearch,
   stateFilters,
@@ -53,6 +55,14 @@ export function readNewSessionSearch({ q, repo, branch, agent, model, mode }: Un
   const texts = parts.map(([name, value]) => [name, typeof value === 'number' ? String(value) : value])
   const filled = Object.fromEntries(texts.filter(([, value]) => typeof value === 'string' && value !== ''))
   return mode === 'plan' ? { ...filled, mode } : filled
+}
+
+/** Reads the filters of the list of pull requests. */
+export function readPullListSearch({ state, everyone }: Unread): PullListSearch {
+  return {
+    ...(pullFilters.some(known => known === state) ? { state: state as PullListSearch['state'] } : {}),
+    ...(everyone === true ? { everyone } : {}),
+  }
 }
 
 export function readPullSearch({ session }: Unread): PullSearch {

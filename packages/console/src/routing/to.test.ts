@@ -25,6 +25,8 @@ test('every page has its path', () => {
     to.review(id),
     to.session(id, { panel: 'artifacts', artifact: id }),
     to.session(id, { panel: 'files', file: 'src/a b.ts', line: 3 }),
+    to.pullRequests(),
+    to.pullRequests({ state: 'merged', everyone: true }),
     to.pull('12', 3, { session: id }),
     to.environments(),
     to.environments({ archived: true }),

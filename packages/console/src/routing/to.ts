@@ -35,6 +35,15 @@ export interface SessionSearch {
   readonly artifact?: string | undefined
 }
 
+/** The states by which pull requests are filtered. */
+export const pullFilters = ['open', 'draft', 'merged', 'closed'] as const
+
+export interface PullListSearch {
+  readonly state?: (typeof pullFilters)[number] | undefined
+  /** Not only those of the person's own Sessions. */
+  readonly everyone?: true | undefined
+}
+
 export interface PullSearch {
   /** The Session that published it. */
   readonly session?: string | undefined
@@ -123,6 +132,7 @@ export const to = {
   newSession: (search: NewSessionSearch = {}) => ({ to: '/sessions/new', search }) as const,
   session: (sessionId: string, search: SessionSearch = {}) =>
     ({ to: '/sessions/$sessionId', params: { sessionId }, search }) as const,
+  pullRequests: (search: PullListSearch = {}) => ({ to: '/pull-requests', search }) as const,
   pull: (repositoryId: string, number: number, search: PullSearch = {}) =>
     ({ to: '/pulls/$repositoryId/$number', params: { repositoryId, number }, search }) as const,
   review: (sessionId: string) => ({ to: '/sessions/$sessionId/review', params: { sessionId } }) as const,

@@ -59,6 +59,8 @@ function keepFresh(sessionId: string, log: SessionLog): void {
     if (view.deliveredAt !== before.deliveredAt) {
       again()
       again('publications')
+      again('verifications')
+      void queryClient.invalidateQueries({ queryKey: ['session', sessionId, 'follow-up'] })
       // Each Publication has its merges, and a pull request that is hosted here has a page of its own.
       void queryClient.invalidateQueries({ queryKey: ['session', sessionId, 'merges'] })
       void queryClient.invalidateQueries({ queryKey: ['local-pull'] })

@@ -61,14 +61,16 @@ describe('every action in every situation', () => {
       ]),
     )
     expect(table).toEqual({
-      idle: 'message answer decide rename archive fork terminal review preview startPreview view publish merge',
-      running: 'queue steer stop answer decide rename archive fork terminal review preview startPreview view merge',
-      fresh: 'message answer decide rename archive terminal review preview startPreview view publish merge',
-      'sandbox gone': 'message answer decide rename archive fork wake review startPreview view publish merge',
-      'work lost': 'answer decide rename archive reset review view merge',
+      idle: 'message answer decide rename archive fork terminal review preview startPreview view publish verify merge',
+      running:
+        'queue steer stop answer decide rename archive fork terminal review preview startPreview view verify merge',
+      fresh: 'message answer decide rename archive terminal review preview startPreview view publish verify merge',
+      'sandbox gone': 'message answer decide rename archive fork wake review startPreview view publish verify merge',
+      'work lost': 'answer decide rename archive reset review view verify merge',
       'no repository': 'message answer decide rename archive fork terminal preview startPreview view',
       archived: 'review view',
-      'foreign at work': 'queue stop answer decide rename archive fork terminal review preview startPreview view merge',
+      'foreign at work':
+        'queue stop answer decide rename archive fork terminal review preview startPreview view verify merge',
       offline: 'review',
       'no rights': '',
     })

@@ -58,7 +58,7 @@ const obstacles = {
   },
   noSandbox: {
     stands: ({ session }) => session.workspace.state !== 'attached',
-    reason: 'The sandbox is gone. Bring it back, or send a message.',
+    reason: 'The sandbox is gone. Start it, or send a message.',
   },
   hasSandbox: {
     stands: ({ session }) => session.workspace.state === 'attached',
@@ -91,6 +91,8 @@ const actions = {
     // Without a sandbox it is brought back for the delivery.
     obstacles: ['offline', 'archived', 'noRepository', 'busy', 'lost', 'stuck'],
   },
+  // The revision is stored, so neither a Run nor a sandbox matters.
+  verify: { needs: 'svc.cloud.publications:create', obstacles: ['offline', 'archived', 'noRepository'] },
   merge: { needs: 'svc.cloud.merges:create', obstacles: ['offline', 'archived', 'noRepository'] },
 } as const satisfies Record<string, { needs: string; obstacles: readonly (keyof typeof obstacles)[] }>
 

@@ -54,6 +54,9 @@ export function SessionsPage() {
           <p role="status" className="text-xs text-warning">
             {away ? 'Reconnecting…' : ''}
           </p>
+          <Link {...to.pullRequests()} className={`${buttonClass('quiet')} lg:hidden`}>
+            Pull requests
+          </Link>
           <Link {...to.newSession()} className={buttonClass('primary')}>
             <Plus className="size-4" aria-hidden /> New Session
           </Link>

@@ -75,6 +75,7 @@ export function Palette() {
       mark: <StatusDot status={state.status} />,
       run: () => void router.navigate(to.session(session.id)),
     })),
+    { id: 'pulls', label: 'Pull requests', run: () => void router.navigate(to.pullRequests()) },
     { id: 'environments', label: 'Environments', run: () => void router.navigate(to.environments()) },
     ...sectionGroupsOf(viewer.features).flatMap(({ sections }) =>
       sections.map(section => ({

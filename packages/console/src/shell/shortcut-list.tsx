@@ -11,6 +11,7 @@ const groups: readonly (readonly [where: string, shortcuts: readonly Shortcut[]]
       [`${commandKey} K`, 'Search Sessions and pages'],
       ['c', 'New Session'],
       ['g  s', 'Go to the Sessions'],
+      ['g  p', 'Go to the pull requests'],
       ['g  e', 'Go to the environments'],
       ['g  o', 'Go to the organization'],
       ['j  k', 'Next and previous in a list'],
@@ -27,6 +28,14 @@ const groups: readonly (readonly [where: string, shortcuts: readonly Shortcut[]]
       ['x', 'Select it'],
       ['Shift x', 'Select all up to it'],
       ['e', 'Archive it, or all that are selected'],
+    ],
+  ],
+  [
+    'List of pull requests',
+    [
+      ['Enter', 'Open its Session'],
+      ['s', 'Stop following it'],
+      ['r', 'Stay at it, or try again'],
     ],
   ],
   [

@@ -9,6 +9,7 @@ const ShortcutList = lazy(async () => ({ default: (await import('./shortcut-list
 /** Where `g` and another key lead. */
 const places: Readonly<Record<string, { readonly to: string }>> = {
   s: to.sessions(),
+  p: to.pullRequests(),
   e: to.environments(),
   o: to.organization(),
 }

@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useRouteContext } from '@tanstack/react-router'
-import { Boxes, Building2, Inbox, type LucideIcon, Plus, Search, Settings } from 'lucide-react'
+import { Boxes, Building2, GitPullRequest, Inbox, type LucideIcon, Plus, Search, Settings } from 'lucide-react'
 import { lazy, type ReactNode, Suspense, useCallback } from 'react'
 import { to } from '../routing/to.ts'
 import { groupList, type ListData } from '../sessions/list-data.ts'
@@ -66,6 +66,9 @@ export function Sidebar() {
         <NavLink to={to.sessions()} icon={Inbox} exact>
           Sessions
           <WaitingCount />
+        </NavLink>
+        <NavLink to={to.pullRequests()} icon={GitPullRequest}>
+          Pull requests
         </NavLink>
         <NavLink to={to.environments()} icon={Boxes}>
           Environments

@@ -12,8 +12,8 @@ function toEnd(node: HTMLElement | null): void {
 }
 
 /** A tool's output, in the colours of a terminal; `atEnd` scrolls to its end, where most of them tell how they went. */
-export function TerminalText(props: { text: string; atEnd?: boolean; className?: string }) {
-  const { text, atEnd = false, className = 'max-h-80' } = props
+export function TerminalText(props: { text: string; atEnd?: boolean; className?: string; label?: string }) {
+  const { text, atEnd = false, className = 'max-h-80', label } = props
   const [whole, setWhole] = useState(false)
   const shown = whole ? text : text.slice(-drawn)
   const spans = useMemo(() => parseAnsi(shown), [shown])
@@ -26,6 +26,7 @@ export function TerminalText(props: { text: string; atEnd?: boolean; className?:
       )}
       <pre
         tabIndex={0}
+        {...(label !== undefined && { role: 'region', 'aria-label': label })}
         ref={atEnd ? toEnd : undefined}
         className={`${className} overflow-auto px-2.5 py-2 font-mono text-xs leading-relaxed whitespace-pre-wrap`}
       >

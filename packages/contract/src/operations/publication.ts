@@ -95,6 +95,18 @@ export const publicationOperations = {
     responses: { 200: { description: 'The verification.', schema: VerificationEnvelope } },
     errors: ['cloud_session_not_found'],
   }),
+  cancelVerification: operation({
+    method: 'DELETE',
+    path: '/v1/sessions/{sessionId}/repository/verifications/{verificationId}',
+    summary: 'Cancel a verification',
+    description: 'Gives its sandbox back. A verification that has ended stays as it ended.',
+    tag,
+    access: 'bearer',
+    capability: 'svc.cloud.publications:create',
+    params: VerificationPath,
+    responses: { 200: { description: 'The verification, which has ended.', schema: VerificationEnvelope } },
+    errors: ['cloud_session_not_found'],
+  }),
   listPublications: operation({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/publications',

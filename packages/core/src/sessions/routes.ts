@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import { archiveSession } from './archive-session.ts'
+import { cancelVerification } from './cancel-verification.ts'
 import { createSession } from './create-session.ts'
 import { forkSession } from './fork-session.ts'
 import { releaseWorkspace } from './release-workspace.ts'
@@ -20,6 +21,7 @@ type Operations =
   | 'releaseWorkspace'
   | 'resetSession'
   | 'forkSession'
+  | 'cancelVerification'
 
 /** Serves Sessions over HTTP. */
 export function sessionHandlers(context: Context): Pick<Handlers, Operations> {
@@ -71,6 +73,11 @@ export function sessionHandlers(context: Context): Pick<Handlers, Operations> {
     resetSession: async ({ principal, params }) => {
       const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
       return { status: 200, body: { session: await resetSession(context, principal, key) } }
+    },
+    cancelVerification: async ({ principal, params }) => {
+      const key = { organizationId: principal.organizationId, sessionId: params.sessionId }
+      const verification = await cancelVerification(context, principal, key, params.verificationId)
+      return { status: 200, body: { verification } }
     },
     forkSession: async ({ principal, params, body }) => {
       const key = { organizationId: principal.organizationId, sessionId: params.sessionId }

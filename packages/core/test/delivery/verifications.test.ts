@@ -350,6 +350,26 @@ describe('while a check runs', () => {
     await until('the merge', async () => (await read()).status === 'succeeded')
   })
 
+  it('it can be cancelled, which gives its sandbox back and leaves others and ended ones as they are', async () => {
+    const verifying = await Verifying.of(await environments.make({ checks }))
+    const [id, other] = [await verifying.ask(), await verifying.ask({ fresh: true })]
+    await verifying.when(id, atB)
+    const cancel = (api = test.api) =>
+      api.call<{ verification: Verification }>('DELETE', verifying.at.path(`/repository/verifications/${id}`))
+    expect(outcome(await cancel((await test.newTenant()).api))).toBe('404 cloud_session_not_found')
+    const cancelled = await cancel()
+    expect([cancelled.status, cancelled.body.verification.state]).toEqual([200, 'cancelled'])
+    expect((await cancel()).body).toEqual(cancelled.body)
+    expect(await verifying.events(id)).toEqual([
+      ['svc.verification.started', 'running'],
+      ['svc.verification.completed', 'cancelled'],
+    ])
+    expect(await verifying.left(id)).toEqual([])
+    await verifying.when(other, atB)
+    await verifying.go(other)
+    expect((await verifying.ended(other)).state).toBe('passed')
+  })
+
   it('archiving the session cancels it, and its sandbox goes', async () => {
     const verifying = await Verifying.of(await environments.make({ checks }))
     const id = await verifying.ask()

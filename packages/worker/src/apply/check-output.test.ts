@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { CheckOutput } from './check-output.ts'
 
 it('bounds what a check writes in the name of the program that would bound it', () => {
-  const output = new CheckOutput(new Redactor())
+  const output = new CheckOutput(new Redactor(), async () => {})
   const piece = 'é'.repeat(64 * 1024)
   for (let pieces = 0; pieces < 16; pieces += 1) output.push(piece)
   expect(output.end().whole).toBe(`${'é'.repeat(MAX_HEAD_BYTES / 2)}\n[berth: some output is left out here]\n`)
@@ -13,4 +13,20 @@ it('bounds what a check writes in the name of the program that would bound it', 
   expect(whole.endsWith(`here]\n${'z'.repeat(MAX_TAIL_BYTES)}`)).toBe(true)
   expect(Buffer.byteLength(whole)).toBeLessThan(200 * 1024)
   expect(tail).toBe('z'.repeat(8192))
+})
+
+it('tells its end so far while the check runs, masked, and only when that has changed', async () => {
+  const told: string[] = []
+  const output = new CheckOutput(new Redactor(['hunter2hunter2']), async tail => void told.push(tail))
+  await output.tell()
+  output.push('key hunter2hun')
+  await output.tell()
+  output.push('ter2, 1 of 9 tests\n')
+  await output.tell()
+  await output.tell()
+  output.push('z'.repeat(9_000))
+  await output.tell()
+  expect(told.slice(0, 2)).toEqual(['key ', 'key [secret], 1 of 9 tests\n'])
+  expect(told.slice(2)).toEqual(['z'.repeat(8192)])
+  expect(output.end().whole).toBe(`key [secret], 1 of 9 tests\n${'z'.repeat(9_000)}`)
 })

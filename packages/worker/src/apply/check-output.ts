@@ -3,22 +3,26 @@ import type { MaskingStream, Redactor } from '@berth/platform/kit/redactor.ts'
 import { MAX_HEAD_BYTES, MAX_TAIL_BYTES } from '@berth/supervisor/apply'
 import { endOf, type ProgramOutput } from './output-reporter.ts'
 
-const LONGEST_TIMER_MS = 2 ** 31 - 1
+/** People who follow a check see what it writes this much later at most. */
+const EVERY_MS = 2_000
 
 /**
  * Keeps what one program writes, masked: its beginning, and its end if that is not all. The program bounds both, and so
  * does this, because a check can write lines as the program's.
  */
 export class CheckOutput implements ProgramOutput {
-  /** Nobody is told before the end. */
-  readonly dueInMs = LONGEST_TIMER_MS
+  readonly dueInMs = EVERY_MS
   readonly #redactor: Redactor
+  readonly #onTail: (tail: string) => Promise<void>
   #stream: MaskingStream
   #text = new TextCollector(MAX_HEAD_BYTES)
   #ending: string | null = null
+  #told = ''
 
-  constructor(redactor: Redactor) {
+  /** @param onTail hears the last 8 KiB so far while the program runs, if they have changed, at most every two seconds */
+  constructor(redactor: Redactor, onTail: (tail: string) => Promise<void>) {
     this.#redactor = redactor
+    this.#onTail = onTail
     this.#stream = redactor.stream()
   }
 
@@ -38,7 +42,13 @@ export class CheckOutput implements ProgramOutput {
     this.#ending = endOf(storable(this.#redactor.ending(text, true)), MAX_TAIL_BYTES)
   }
 
-  async tell(): Promise<void> {}
+  async tell(): Promise<void> {
+    this.#text.append(storable(this.#stream.settled()))
+    const tail = endOf(this.#text.text)
+    if (tail === this.#told) return
+    this.#told = tail
+    await this.#onTail(tail)
+  }
 
   /** Ends the text, and returns it with its last 8 KiB. */
   end(): { readonly whole: string; readonly tail: string } {

@@ -132,7 +132,9 @@ function checkStep(verifying: Verifying, check: Check, index: number): ApplyStep
       const wantedMs = (check.timeoutSeconds ?? 0) * 1000
       const leftMs = workEndsAt(lease).getTime() - clock.now().getTime()
       const timeoutMs = Math.max(1000, Math.min(wantedMs, leftMs))
-      const output = new CheckOutput(await sessionRedactor(db, claim))
+      const output = new CheckOutput(await sessionRedactor(db, claim), outputTail =>
+        record(parts, { name, required, state: 'running', startedAt, outputTail }),
+      )
       let end: Pick<SetupEnd, 'exitCode' | 'timedOut'> | null = null
       const { journal, late } = await runProgram(
         { ...parts, output },

@@ -193,13 +193,19 @@ export function finishVerification(
   )
 }
 
-/** Cancels the verifications of a Session that have not ended. */
-export async function cancelOpen(tx: Queryable, key: SessionKey, now: Date): Promise<readonly VerificationRow[]> {
+/** Cancels the verifications of a Session that have not ended; with an id, that one alone. */
+export async function cancelOpen(
+  tx: Queryable,
+  key: SessionKey,
+  id: string | null,
+  now: Date,
+): Promise<readonly VerificationRow[]> {
   const { rows } = await tx.query<VerificationRow>({
     text: `
       update verifications set state = 'cancelled', ended_at = $3
-      where organization_id = $1 and session_id = $2 and ended_at is null returning *`,
-    values: [key.organizationId, key.sessionId, now],
+      where organization_id = $1 and session_id = $2 and ended_at is null and ($4::uuid is null or id = $4)
+      returning *`,
+    values: [key.organizationId, key.sessionId, now, id],
   })
   return rows
 }

@@ -10,7 +10,7 @@ import type { EventDraft } from '../log/envelope.ts'
  * - `running`: the sandbox stands; setup, and then the checks, run in it.
  * - `passed`, `failed`: final, by the required checks.
  * - `errored`: final; the sandbox, or its setup, failed.
- * - `cancelled`: final; the Session was archived.
+ * - `cancelled`: final; somebody asked for it, or the Session was archived.
  *
  * A worker that takes over goes on in the same sandbox. If that is lost, the checks begin again in another.
  */

@@ -17,6 +17,7 @@ const pages = [
   'usage',
   'settings',
   'organization',
+  'pull-requests',
   'pulls',
 ] as const
 
