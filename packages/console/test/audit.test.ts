@@ -71,6 +71,12 @@ describe('the audit log of an administrator', () => {
       ['host.admitted', 'Rack one'],
       ['session.archived', 'Look after the parser'],
     ])
+    const found = async (text: string) => (await read(`target=${text}`, api)).entries.map(({ action }) => action)
+    expect(await found('PARSER')).toEqual(['session.archived'])
+    expect(await found('rack')).toEqual(['host.removed', 'host.admitted'])
+    const exported = await api.get('/cloud/audit/export?target=parser')
+    expect(exported.text.trimEnd().split('\n')).toHaveLength(1)
+    expect((await read('target=parser')).entries).toEqual([])
   })
 
   it('is filtered by actor, action, target and days, together', async () => {
@@ -81,6 +87,7 @@ describe('the audit log of an administrator', () => {
     expect(await actions('action=mem')).toEqual([])
     expect(await actions('target=MEMBERSHIP/G')).toEqual(['member.removed'])
     expect(await actions('target=%25')).toEqual([])
+    expect(await actions('target=robin%20m')).toEqual(['member.changed'])
     expect(await actions('from=2026-03-02&to=2026-03-03')).toEqual(['organization.suspended', 'member.removed'])
     expect(await actions('from=2026-03-02&action=member')).toEqual(['member.removed'])
   })

@@ -179,23 +179,24 @@ describe('apps that are installed', () => {
     await db().query('update console_sessions set signed_in_at = now()')
     const { organizationId, appSlug } = accounts.test.tenant
     const id = randomUUID()
+    await db().query("update apps set name = 'Web shop' where slug = $1", [appSlug])
     await db().query(
       `insert into installations (id, organization_id, app_slug, capabilities, created_at, kind)
        values ($1, $2, $3, '{svc.cloud.access,svc.cloud.sessions:read}', now(), 'app')`,
       [id, organizationId, appSlug],
     )
     await page.reload()
-    await at.row(appSlug).getByText('Active').waitFor()
-    await page.getByRole('button', { name: `Change what ${appSlug} may do` }).click()
+    await at.row('Web shop').getByText('Active').waitFor()
+    await page.getByRole('button', { name: 'Change what Web shop may do' }).click()
     await page.getByLabel('Steer agents').check()
     await at.press('Save')
-    await at.row(appSlug).getByText('Read Sessions, Steer agents').waitFor()
-    await page.getByRole('button', { name: `Revoke ${appSlug}` }).click()
+    await at.row('Web shop').getByText('Read Sessions, Steer agents').waitFor()
+    await page.getByRole('button', { name: 'Revoke Web shop' }).click()
     await shoot(page, 'installation-revoke')
     await at.press('Revoke the app')
     await at.gone('Active')
     await page.getByLabel('Revoked ones too').check()
-    await at.row(appSlug).getByText('Revoked').waitFor()
+    await at.row('Web shop').getByText('Revoked').waitFor()
     await shoot(page, 'installations')
     expect(await pageFaults(page)).toEqual([])
     const { rows } = await db().query(

@@ -13,6 +13,7 @@ export const Installation = Type.Object(
     id: Uuid,
     kind: Type.Enum(['app', 'integration'], { description: 'Whether a consent or an administrator made it.' }),
     app: AppSlug,
+    appName: Type.Optional(Type.String({ description: 'The name of the app; absent once it is deleted.' })),
     name: Type.Optional(Type.String()),
     capabilities: Held,
     createdAt: DateTime,

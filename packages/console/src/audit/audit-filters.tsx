@@ -26,7 +26,7 @@ export function AuditFilters({ search }: { search: AuditSearch }) {
         />
         <input
           type="search"
-          placeholder="Target"
+          placeholder="Target or its name"
           defaultValue={search.target ?? ''}
           maxLength={200}
           onChange={({ target }) => change({ target: value(target.value) })}

@@ -23,7 +23,9 @@ const auditFilters = {
   action: Type.Optional(
     someText(64, { description: 'An action, or the part of actions before the dot, such as `member`.' }),
   ),
-  target: Type.Optional(someText(200, { description: 'Part of the target, in either case.' })),
+  target: Type.Optional(
+    someText(200, { description: 'Part of the target, or of its name as it is now, in either case.' }),
+  ),
   from: Type.Optional(Day),
   to: Type.Optional(Day),
 }

@@ -8,6 +8,7 @@ import { IconButton } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Day } from '../../ui/dates.tsx'
 import { Listing, useListingSearch } from '../../ui/listing.tsx'
+import { printableLine } from '../../ui/printable.ts'
 import { EmptyState, ErrorState, LoadingLines } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { grantSummary } from '../access/capability-labels.ts'
@@ -54,7 +55,7 @@ function Installations({ dialog }: { dialog: Dialog }) {
         columns={columnsOf(dialog)}
         rows={shown}
         keyOf={({ id }) => id}
-        textOf={({ app, name = '', id }) => `${app} ${name} ${id}`}
+        textOf={({ app, appName = '', name = '', id }) => `${app} ${appName} ${name} ${id}`}
       >
         <label className="flex min-h-8 items-center gap-2 text-[0.8125rem] text-ink-2">
           <input
@@ -70,7 +71,7 @@ function Installations({ dialog }: { dialog: Dialog }) {
         <ChangeGrant
           key={chosen.id}
           organizationId={organizationId}
-          installation={{ ...chosen, name: chosen.app }}
+          installation={{ ...chosen, name: nameOf(chosen) }}
           onClose={dialog.close}
         />
       )}
@@ -81,14 +82,17 @@ function Installations({ dialog }: { dialog: Dialog }) {
   )
 }
 
+/** Apps are called by their name; one that was deleted has only its slug left. */
+const nameOf = ({ app, appName }: Installation): string => printableLine(appName ?? app)
+
 const columnsOf = (dialog: Dialog): readonly Column<Installation>[] => [
   {
     id: 'app',
     header: 'App',
-    cell: ({ app, capabilities, id }) => (
-      <span className="block min-w-0" title={id}>
-        <span className="block truncate font-medium">{app}</span>
-        <span className="block truncate text-xs text-ink-3">{grantSummary(capabilities)}</span>
+    cell: installation => (
+      <span className="block min-w-0" title={`${installation.app} ${installation.id}`}>
+        <span className="block truncate font-medium">{nameOf(installation)}</span>
+        <span className="block truncate text-xs text-ink-3">{grantSummary(installation.capabilities)}</span>
       </span>
     ),
   },
@@ -121,13 +125,16 @@ const columnsOf = (dialog: Dialog): readonly Column<Installation>[] => [
     id: 'actions',
     header: 'Actions',
     quiet: true,
-    cell: ({ id, app, revokedAt }) =>
-      revokedAt === undefined && (
+    cell: installation =>
+      installation.revokedAt === undefined && (
         <span className="flex justify-end">
-          <IconButton label={`Change what ${app} may do`} onClick={() => dialog.open('grant', id)}>
+          <IconButton
+            label={`Change what ${nameOf(installation)} may do`}
+            onClick={() => dialog.open('grant', installation.id)}
+          >
             <Pencil className="size-4" aria-hidden />
           </IconButton>
-          <IconButton label={`Revoke ${app}`} onClick={() => dialog.open('revoke', id)}>
+          <IconButton label={`Revoke ${nameOf(installation)}`} onClick={() => dialog.open('revoke', installation.id)}>
             <Trash2 className="size-4" aria-hidden />
           </IconButton>
         </span>
@@ -147,7 +154,7 @@ function Revoke(props: { organizationId: string; installation: Installation; onC
   })
   return (
     <Confirm
-      title={`Revoke ${installation.app}?`}
+      title={`Revoke ${nameOf(installation)}?`}
       act="Revoke the app"
       verdict={can('revokeInstallation', { ended: installation.revokedAt !== undefined })}
       busy={revoke.isPending}

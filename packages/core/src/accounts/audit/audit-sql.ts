@@ -11,6 +11,8 @@ export interface AuditFilter {
   /** The part of actions before the dot. */
   readonly family: string | undefined
   readonly target: string | undefined
+  /** Ids of things whose names contain `target`: entries about them count as well. */
+  readonly named: readonly string[]
   readonly from: Date | undefined
   /** Exclusive. */
   readonly until: Date | undefined
@@ -51,7 +53,13 @@ export async function listAuditEntries(
   if (filter.actor !== undefined) conditions.push(`coalesce(actor_id, actor_kind) = ${bind(filter.actor)}`)
   if (filter.action !== undefined) conditions.push(`action = ${bind(filter.action)}`)
   if (filter.family !== undefined) conditions.push(`split_part(action, '.', 1) = ${bind(filter.family)}`)
-  if (filter.target !== undefined) conditions.push(`position(lower(${bind(filter.target)}) in lower(target)) > 0`)
+  if (filter.target !== undefined) {
+    const [text, named] = [bind(filter.target), bind(filter.named)]
+    conditions.push(
+      `(position(lower(${text}) in lower(target)) > 0 or position(lower(${text}) in lower(details ->> 'name')) > 0
+        or substring(target from '[ /]([^ /]+)$') = any(${named}::text[]))`,
+    )
+  }
   if (filter.from !== undefined) conditions.push(`at >= ${bind(filter.from)}`)
   if (filter.until !== undefined) conditions.push(`at < ${bind(filter.until)}`)
   if (after !== null) conditions.push(`(at, id) < (${bind(after.updatedAt)}::timestamptz, ${bind(after.id)}::uuid)`)
@@ -133,4 +141,34 @@ export async function findAuditNames(
     values: [organizationId, ids, ids.filter(isUuid)],
   })
   return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
+/** So many things are found by their names. */
+const MOST_NAMED = 500
+
+/** Returns the ids of what an organization's log may name whose name contains a text, in either case. */
+export async function findAuditIdsNamed(
+  db: Queryable,
+  organizationId: string,
+  text: string,
+): Promise<readonly string[]> {
+  const { rows } = await db.query<{ id: string }>({
+    name: 'find-audit-ids-named',
+    text: `
+      select named.id from (
+        select p.id::text as id, p.name from memberships m join people p on p.id = m.person_id where m.organization_id = $1
+        union all
+        select m.id::text, p.name from memberships m join people p on p.id = m.person_id where m.organization_id = $1
+        union all
+        select i.id::text, coalesce(i.name, a.name) from installations i join apps a on a.slug = i.app_slug
+          where i.organization_id = $1
+        union all
+        select slug, name from apps where organization_id = $1
+        union all
+        select k.id::text, coalesce(i.name, a.name) from api_keys k join installations i on i.id = k.installation_id
+          join apps a on a.slug = i.app_slug where i.organization_id = $1
+      ) named where position(lower($2) in lower(named.name)) > 0 limit $3`,
+    values: [organizationId, text, MOST_NAMED],
+  })
+  return rows.map(({ id }) => id)
 }

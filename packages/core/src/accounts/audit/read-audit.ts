@@ -5,6 +5,7 @@ import {
   type AuditFilter,
   type AuditPlace,
   type AuditRow,
+  findAuditIdsNamed,
   findAuditNames,
   listAuditActions,
   listAuditActors,
@@ -20,6 +21,9 @@ type Db = Pick<Context, 'db'>
 
 /** Returns how people call what an organization's log names, by id. */
 export type AuditNames = typeof findAuditNames
+
+/** Returns the ids of what an organization's log may name whose name contains a text. */
+export type AuditIdsNamed = typeof findAuditIdsNamed
 
 export interface AuditQuery {
   readonly actor?: string
@@ -40,15 +44,18 @@ export const withFamily = <Query extends AuditQuery>({ action, ...query }: Query
 })
 
 /** Returns a query as a filter of statements. */
-export const auditFilter = (
+export const auditFilter = async (
+  { db }: Db,
   organizationId: string,
   { actor, action, family, target, from, to }: AuditQuery,
-): AuditFilter => ({
+  idsNamed: AuditIdsNamed = findAuditIdsNamed,
+): Promise<AuditFilter> => ({
   organizationId,
   actor,
   action,
   family,
   target,
+  named: target === undefined ? [] : await idsNamed(db, organizationId, target),
   from: from === undefined ? undefined : new Date(from),
   until: to === undefined ? undefined : new Date(Date.parse(to) + DAY_MS),
 })
@@ -62,10 +69,12 @@ export async function pageAudit(
   organizationId: string,
   { limit, cursor, ...query }: AuditQuery & { readonly limit: number; readonly cursor?: string },
   namesOf: AuditNames = findAuditNames,
+  idsNamed: AuditIdsNamed = findAuditIdsNamed,
 ): Promise<AuditEntryPage> {
   const list = `audit/${organizationId}/${JSON.stringify(query)}`
   const after = cursor === undefined ? null : decodeCursor(list, cursor)
-  const rows = await listAuditEntries(db, auditFilter(organizationId, query), after, limit + 1)
+  const filter = await auditFilter({ db }, organizationId, query, idsNamed)
+  const rows = await listAuditEntries(db, filter, after, limit + 1)
   const { page, nextCursor, hasMore } = pageOf(list, rows, limit, row => row.at)
   return { entries: await named({ db }, organizationId, page, namesOf), nextCursor, hasMore }
 }

@@ -6,12 +6,14 @@ export interface InstallationRow {
   readonly kind: 'app' | 'integration'
   readonly app_slug: string
   readonly name: string | null
+  /** Null if the app was deleted. */
+  readonly app_name: string | null
   readonly capabilities: string[]
   readonly created_at: Date
   readonly revoked_at: Date | null
 }
 
-const columns = 'id, kind, app_slug, name, capabilities, created_at, revoked_at'
+const columns = `id, kind, app_slug, name, (select a.name from apps a where a.slug = app_slug) as app_name, capabilities, created_at, revoked_at`
 
 /** Lists an organization's installations, newest first. The service's own is left out. */
 export async function listInstallations(db: Queryable, organizationId: string): Promise<readonly InstallationRow[]> {

@@ -51,6 +51,7 @@ const toInstallation = (row: InstallationRow): Installation => ({
   id: row.id,
   kind: row.kind,
   app: row.app_slug,
+  ...(row.app_name !== null && { appName: row.app_name }),
   ...(row.name !== null && { name: row.name }),
   capabilities: row.capabilities,
   createdAt: row.created_at.toISOString(),

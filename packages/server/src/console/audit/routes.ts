@@ -4,7 +4,7 @@ import { personEntry } from '@berth/core/accounts/audit/person-entry.ts'
 import { auditFacets, auditFilter, auditLines, pageAudit, withFamily } from '@berth/core/accounts/audit/read-audit.ts'
 import type { Context } from '@berth/core/context.ts'
 import type { Handlers } from '@berth/core/http/routing/handler.ts'
-import { findNames } from './names-sql.ts'
+import { findIdsNamed, findNames } from './names-sql.ts'
 
 /** Serves the audit log to administrators. */
 export function auditHandlers(
@@ -14,7 +14,7 @@ export function auditHandlers(
   return {
     readAudit: async ({ principal: { organizationId }, query }) => ({
       status: 200,
-      body: await pageAudit(context, organizationId, withFamily(query), findNames),
+      body: await pageAudit(context, organizationId, withFamily(query), findNames, findIdsNamed),
     }),
     getAuditFacets: async ({ principal: { organizationId } }) => ({
       status: 200,
@@ -27,9 +27,10 @@ export function auditHandlers(
         'content-type': 'application/x-ndjson; charset=utf-8',
         'content-disposition': `attachment; filename="audit-${day}.ndjson"`,
       }
+      const filter = await auditFilter(context, principal.organizationId, withFamily(query), findIdsNamed)
       return {
         status: 200,
-        bytes: Readable.from(auditLines(context, auditFilter(principal.organizationId, withFamily(query)), findNames)),
+        bytes: Readable.from(auditLines(context, filter, findNames)),
         headers,
       }
     },
