@@ -73,6 +73,8 @@ test('every page has its path', () => {
       "/sessions/0f8fad5b-d9cb-469f-a165-70867728950e/review",
       "/sessions/0f8fad5b-d9cb-469f-a165-70867728950e?panel=artifacts&artifact=0f8fad5b-d9cb-469f-a165-70867728950e",
       "/sessions/0f8fad5b-d9cb-469f-a165-70867728950e?panel=files&file=src%2Fa+b.ts&line=3",
+      "/pull-requests",
+      "/pull-requests?state=merged&everyone=true",
       "/pulls/12/3?session=0f8fad5b-d9cb-469f-a165-70867728950e",
       "/environments",
       "/environments?archived=true",
