@@ -114,7 +114,9 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   },
   executions: {
     writes: ['core/sessions/runs', 'worker/claim'],
-    reads: folders('core/sessions/purge server/console core/sessions/session core/sessions/leases platform/processes'),
+    reads: folders(
+      'core/sessions/purge server/console core/sessions/session core/sessions/leases platform/processes triggers',
+    ),
     note: '`worker/claim/` claims',
   },
   processes: {
@@ -151,7 +153,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     writes: ['core/sessions/reviews'],
     reads: ['server/console', 'core/sessions/session', 'core/sessions/following'],
   },
-  verifications: { writes: ['core/sessions/verifications'], reads: ['core/sessions/reviews'] },
+  verifications: { writes: ['core/sessions/verifications'], reads: ['core/sessions/reviews', 'triggers'] },
   publications: {
     writes: ['core/sessions/publications'],
     reads: folders(

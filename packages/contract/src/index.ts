@@ -277,6 +277,7 @@ export {
   PutTriggerDelivery,
   ReplaceTriggerSecret,
   Trigger,
+  type TriggerDeliver,
   TriggerDelivery,
   TriggerHook,
   TriggerSecret,

@@ -1,5 +1,7 @@
 import { type Static, Type } from 'typebox'
+import { TitleLine } from './commit.ts'
 import { triggerLimits } from './limits.ts'
+import { deliveries } from './publication.ts'
 import { closed, DateTime, nullable, OpenObject, open, opened, openString, someText, Uuid } from './scalar.ts'
 import { CreateSession } from './session.ts'
 
@@ -33,7 +35,7 @@ const HookKey = Type.Object(
   { ...closed },
 )
 
-export const githubEventKinds = ['comment', 'label', 'check_failed', 'review'] as const
+export const githubEventKinds = ['comment', 'label', 'issue_assigned', 'check_failed', 'review'] as const
 
 const githubForks = ['refuse', 'base'] as const
 
@@ -44,12 +46,18 @@ const GitHubEvents = Type.Object(
       minItems: 1,
       uniqueItems: true,
       description:
-        'A new comment with the mention, the label added, a check or a suite of checks failed, or a review of a pull request that requests changes or comments.',
+        'A new comment with the mention, the label added, an issue assigned, a check or a suite of checks failed, or a review of a pull request that requests changes or comments.',
     }),
     mention: Type.Optional(
       someText(100, { pattern: '^\\S+$', description: 'A word that a comment must hold; `@berth` if absent.' }),
     ),
     label: Type.Optional(someText(100, { description: 'Name of the label; `berth` if absent.' })),
+    assignee: Type.Optional(
+      someText(100, {
+        pattern: '^\\S+$',
+        description: "Login that an issue is assigned to, a user's or an App's without `[bot]`; `berth` if absent.",
+      }),
+    ),
     repositories: Type.Optional(
       Type.Array(someText(200, { pattern: '^[^/\\s]+/[^/\\s]+$' }), {
         minItems: 1,
@@ -92,6 +100,32 @@ const TriggerSession = Type.Object(
   { title: 'TriggerSession', ...closed },
 )
 
+/** Where title and text of what a trigger publishes come from. */
+const triggerTexts = ['summary', 'output'] as const
+
+/** How the changes of a trigger's Runs are published. */
+export const TriggerDeliver = Type.Object(
+  {
+    kind: Type.Enum(deliveries, { type: 'string', description: 'A pull request, or a commit on the branch itself.' }),
+    draft: Type.Optional(Type.Boolean({ description: 'Open the pull request as a draft; `false` if absent.' })),
+    title: Type.Optional({
+      ...TitleLine,
+      description: 'The title, with placeholders as in `message`; by default it is made of what `text` says.',
+    }),
+    text: Type.Optional(
+      Type.Enum(triggerTexts, {
+        type: 'string',
+        description:
+          "`summary` if absent: title and text are the agent's last message. `output` asks the agent for both as JSON.",
+      }),
+    ),
+    verified: Type.Optional(
+      Type.Boolean({ description: 'Verify the revision first, and publish it only if that has passed.' }),
+    ),
+  },
+  { title: 'TriggerDeliver', description: "How the changes of a trigger's Runs are published.", ...closed },
+)
+
 /** Body of `putTrigger`. */
 export const PutTrigger = Type.Object(
   {
@@ -111,6 +145,10 @@ export const PutTrigger = Type.Object(
       }),
     ),
     hook: Type.Optional(TriggerHook),
+    deliver: Type.Optional({
+      ...TriggerDeliver,
+      description: 'Publish the changes of each Run that completes; if absent, somebody has to.',
+    }),
     enabled: Type.Optional(Type.Boolean({ description: '`true` if absent.' })),
     installationId: Type.Optional(
       Type.String({
@@ -149,6 +187,7 @@ export const Trigger = Type.Object(
         open,
       ),
     ),
+    deliver: Type.Optional(opened(TriggerDeliver, 'DeliverOfTrigger')),
     enabled: Type.Boolean(),
     nextAt: Type.Optional(Type.String({ format: 'date-time', description: 'When the schedule fires next.' })),
     createdAt: DateTime,
@@ -200,7 +239,17 @@ export const TriggerSecret = Type.Object(
 
 export const triggerDeliveryStatuses = ['waiting', 'admitted', 'refused'] as const
 
-const triggerReportStates = ['nothing', 'begun', 'ended'] as const
+const triggerReportStates = ['nothing', 'begun', 'asking', 'ended', 'delivered'] as const
+
+/** How the changes of a delivery's Run are published; the last three are ends. */
+export const triggerPublicationStates = [
+  'waiting',
+  'verifying',
+  'publishing',
+  'published',
+  'unchanged',
+  'failed',
+] as const
 
 /** One firing of a trigger; it makes one Turn, once. */
 export const TriggerDelivery = Type.Object(
@@ -214,6 +263,24 @@ export const TriggerDelivery = Type.Object(
     turnId: Uuid,
     thread: Type.Optional(Type.String({ description: 'The conversation that it belongs to.' })),
     errorCode: Type.Optional(nullable(Type.String({ description: 'Why it was refused, or why it still waits.' }))),
+    publication: Type.Optional(
+      Type.Object(
+        {
+          state: openString(
+            triggerPublicationStates,
+            '`waiting` until the Run has ended and its changes are stored; `unchanged`: there was nothing to publish.',
+          ),
+          id: Type.Optional(Type.String({ format: 'uuid', description: 'The Publication of its Session.' })),
+          verificationId: Type.Optional(Type.String({ format: 'uuid' })),
+          errorCode: Type.Optional(Type.String({ description: 'Why nothing was published, or why it still waits.' })),
+          branch: Type.Optional(Type.String()),
+          pullRequest: Type.Optional(
+            Type.Object({ number: Type.Integer(), url: Type.String({ format: 'uri' }) }, open),
+          ),
+        },
+        { description: 'How its changes are published, if the trigger delivers them.', ...open },
+      ),
+    ),
     report: Type.Optional(
       Type.Object(
         {
@@ -223,7 +290,8 @@ export const TriggerDelivery = Type.Object(
           checkErrorCode: Type.Optional(Type.String({ description: 'Why there will be no check run.' })),
         },
         {
-          description: 'What GitHub has been told of the Turn: nothing yet, that it has begun, or how it ended.',
+          description:
+            'What GitHub has been told of the Turn: nothing yet, that it has begun, how it ended, or what became of its changes.',
           ...open,
         },
       ),
@@ -254,6 +322,7 @@ export type PutTrigger = Static<typeof PutTrigger>
 export type PutTriggerDelivery = Static<typeof PutTriggerDelivery>
 export type ReplaceTriggerSecret = Static<typeof ReplaceTriggerSecret>
 export type Trigger = Static<typeof Trigger>
+export type TriggerDeliver = Static<typeof TriggerDeliver>
 export type TriggerHook = Static<typeof TriggerHook>
 export type GitHubEventKind = (typeof githubEventKinds)[number]
 export type TriggerDelivery = Static<typeof TriggerDelivery>

@@ -9,6 +9,7 @@ import { findTurn } from '@berth/core/sessions/turns/turn-sql.ts'
 import { ApiError } from '@berth/platform/kit/api-error.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import { outputOf } from './deliver/text-of.ts'
 import { type DueDelivery, sessionOf, setHead } from './delivery-sql.ts'
 import { derivedId } from './derived-id.ts'
 import { settleEvent } from './github/settle-event.ts'
@@ -37,14 +38,15 @@ export async function admitDelivery(context: Context, due: DueDelivery): Promise
   if ((await findTurn(context.db, key, turnOf(due))) !== null) return { kind: 'admitted' }
   try {
     const grantee = { organizationId, installationId }
-    const settled = due.event === null ? null : await settleEvent(context, grantee, due.event, due.hook)
+    const session = await findSession(context.db, key)
+    const about = { hook: due.hook, begins: session === null }
+    const settled = due.event === null ? null : await settleEvent(context, grantee, due.event, about)
     if (settled?.kind === 'refused') return settled
     if (settled !== null && settled.headOid !== null) await setHead(context.db, due, settled.headOid)
-    const session = due.session_id === null ? null : await findSession(context.db, key)
     const isScript = due.is_script ?? runsScripts(context.runtimes, due.session)
     // The message was made for the runtime that the trigger had: text must not become a script, nor a script text.
     if (runsScripts(context.runtimes, session ?? due.session) !== isScript) throw refusal('invalid_input')
-    const message = isScript ? due.message : withComments(due.message, settled?.comments ?? '')
+    const message = isScript ? due.message : withAppendix(due.message, settled?.appendix(due.message) ?? '')
     if (session !== null) await continueSession(context, principal, key, { ...due, message })
     else await beginSession(context, principal, key, { due: { ...due, message }, source: settled?.source })
   } catch (error) {
@@ -69,7 +71,7 @@ async function beginSession(
     ...due.session,
     ...(source !== undefined && { source }),
     origin: { objectType: 'trigger', objectId: due.trigger_id },
-    initialTurn: { id: turnOf(due), message: due.message },
+    initialTurn: { id: turnOf(due), message: due.message, ...outputOf(due.deliver) },
   }
   await createSession(context, principal, key, body, { triggerId: due.trigger_id })
 }
@@ -81,14 +83,16 @@ async function continueSession(
   due: DueDelivery,
 ): Promise<void> {
   if (!principal.capabilities.has('svc.cloud.turns:submit')) throw refusal('insufficient_scope')
-  await admitTurn(context, principal, key, turnOf(due), { message: due.message })
+  await admitTurn(context, principal, key, turnOf(due), { message: due.message, ...outputOf(due.deliver) })
 }
 
 /** Returns a message with an appendix, cut to the length of a message. A character is at least one byte. */
-const withComments = (message: string, comments: string): string =>
-  message + cutText(comments, Math.max(0, limits.messageCharacters - message.length)).text
+const withAppendix = (message: string, appendix: string): string =>
+  message + cutText(appendix, Math.max(0, limits.messageCharacters - message.length)).text
 
-const turnOf = ({ trigger_id, key }: DueDelivery): string => derivedId('turn', trigger_id, key)
+/** Returns the id of the Turn of a delivery. */
+export const turnOf = ({ trigger_id, key }: Pick<DueDelivery, 'trigger_id' | 'key'>): string =>
+  derivedId('turn', trigger_id, key)
 
 const isPassing = ({ status, code }: ApiError): boolean =>
   status >= 500 || passing.has(status) || code === 'cloud_run_in_progress'

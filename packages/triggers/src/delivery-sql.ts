@@ -1,4 +1,4 @@
-import { triggerLimits } from '@berth/contract'
+import { type PublicationResult, type TriggerDeliver, type TriggerDelivery, triggerLimits } from '@berth/contract'
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
@@ -21,11 +21,22 @@ export interface DeliveryRow {
   readonly status: 'waiting' | 'admitted' | 'refused'
   readonly error_code: string | null
   readonly tries: number
+  /** How the changes of its Run are published; null: by people. */
+  readonly deliver: TriggerDeliver | null
+  /** How far they are, from its admission on. */
+  readonly deliver_state: NonNullable<TriggerDelivery['publication']>['state'] | null
+  readonly deliver_error: string | null
+  readonly revision: string | null
+  readonly verification_id: string | null
+  readonly publication_id: string | null
+  /** How many Publications have failed because the workspace had moved on. */
+  readonly publications: number
   readonly created_at: Date
 }
 
-/** A delivery with the report of its Turn. */
+/** A delivery with the report of its Turn and the result of its Publication. */
 export interface ReportedDelivery extends DeliveryRow {
+  readonly result: PublicationResult | null
   readonly report: Pick<ReportRow, 'reported' | 'comment_url' | 'comment_error' | 'check_error'> | null
 }
 
@@ -52,6 +63,7 @@ export interface NewDelivery {
   /** No other delivery of the trigger may have the same; null: others may. */
   readonly signature: Buffer | null
   readonly event: GitHubEvent | null
+  readonly deliver: TriggerDeliver | null
 }
 
 /**
@@ -63,7 +75,7 @@ export interface NewDelivery {
 export async function insertDelivery(
   db: Queryable,
   { organizationId, triggerId }: TriggerKey,
-  { key, message, isScript, thread, sessionId, signature, event }: NewDelivery,
+  { key, message, isScript, thread, sessionId, signature, event, deliver }: NewDelivery,
   now: Date,
 ): Promise<boolean> {
   const { rowCount } = await db.query({
@@ -71,8 +83,8 @@ export async function insertDelivery(
     text: `
       insert into trigger_deliveries
         (organization_id, trigger_id, key, message, thread, session_id, signature, status, created_at, due_at, event,
-          is_script)
-      select t.organization_id, t.id, $3, $4, $5, $6, $7, 'waiting', $8, $8, $9, $10 from triggers t
+          is_script, deliver)
+      select t.organization_id, t.id, $3, $4, $5, $6, $7, 'waiting', $8, $8, $9, $10, $11 from triggers t
       where t.organization_id = $1 and t.id = $2 and (
         select count(*) from (
           select from trigger_deliveries d join triggers o on o.organization_id = d.organization_id and o.id = d.trigger_id
@@ -91,6 +103,7 @@ export async function insertDelivery(
       now,
       event === null ? null : JSON.stringify(event),
       isScript,
+      deliver === null ? null : JSON.stringify(deliver),
     ],
   })
   return rowCount > 0
@@ -128,9 +141,11 @@ export async function listDeliveries(
 ): Promise<readonly ReportedDelivery[]> {
   const { rows } = await db.query<ReportedDelivery>({
     text: `
-      select d.*, case when r.key is not null then to_jsonb(r) end as report
+      select d.*, case when r.key is not null then to_jsonb(r) end as report, p.result
       from trigger_deliveries d left join trigger_reports r using (organization_id, trigger_id, key)
-      where organization_id = $1 and trigger_id = $2
+      left join publications p
+        on p.organization_id = d.organization_id and p.session_id = d.session_id and p.id = d.publication_id
+      where d.organization_id = $1 and d.trigger_id = $2
       order by d.created_at desc, key limit $3`,
     values: [organizationId, triggerId, limit],
   })
@@ -139,7 +154,7 @@ export async function listDeliveries(
 
 /**
  * The deliveries that processes share, the oldest of each organization first: one with thousands delays no other's. One of
- * a conversation waits for those before it, and while its Session has an active Run. The statement steps from one
+ * a conversation waits for those before it, while its Session has an active Run, and while the changes of one are published. The statement steps from one
  * organization to the next on an index, and reads a few rows of each. `$4` is the most of one organization, and `$5` are
  * organizations of which none is taken.
  */
@@ -173,6 +188,10 @@ export const claimedDeliveries = new ClaimedRows<DeliveryRow & { readonly due_at
               and (d.session_id is null or not exists (
                 select from runs r
                 where r.organization_id = d.organization_id and r.session_id = d.session_id and r.ended_at is null))
+              and (d.session_id is null or not exists (
+                select from trigger_deliveries p
+                where p.organization_id = d.organization_id and p.session_id = d.session_id
+                  and p.deliver_state in ('waiting', 'verifying', 'publishing')))
             order by d.due_at limit $4) d) of
         where w.organization_id <> all ($5::uuid[])
         order by of.place, of.due_at limit $3
@@ -184,14 +203,18 @@ export const claimedDeliveries = new ClaimedRows<DeliveryRow & { readonly due_at
 
 /**
  * Says how a claimed delivery has ended, and forgets its message, which the Session has if it was admitted: the purge of a
- * Session must leave none of it.
+ * Session must leave none of it. From its admission on, its changes wait to be published if the trigger delivers them.
  */
-export const endDelivery = (
+export function endDelivery(
   db: Queryable,
-  { claim }: DueDelivery,
+  due: DueDelivery,
   status: 'admitted' | 'refused',
   errorCode: string | null,
-): Promise<unknown> => claimedDeliveries.release(db, claim, { status, error_code: errorCode, message: '' })
+): Promise<unknown> {
+  const delivers = status === 'admitted' && due.deliver !== null
+  const waits = delivers ? ({ deliver_state: 'waiting', session_id: sessionOf(due), tries: 0 } as const) : {}
+  return claimedDeliveries.release(db, due.claim, { status, error_code: errorCode, message: '', ...waits })
+}
 
 /** Remembers the commit that the event of a delivery is about, before its Turn is made. */
 export async function setHead(

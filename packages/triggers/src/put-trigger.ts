@@ -6,6 +6,7 @@ import { settleEffort, settleModel, settleRuntime } from '@berth/core/sessions/c
 import { ApiError } from '@berth/platform/kit/api-error.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { judgeDeliver } from './deliver/judge-deliver.ts'
 import { judgeHook } from './judge-hook.ts'
 import { judgeSchedule } from './occurrences.ts'
 import { countTriggers, findTrigger, type OwnedTriggerKey, type TriggerRow, upsertTrigger } from './trigger-sql.ts'
@@ -15,6 +16,7 @@ import { countTriggers, findTrigger, type OwnedTriggerKey, type TriggerRow, upse
  * with each Session. The Git host is asked only then.
  * @param also a write of the same transaction
  * @throws ApiError 400 `invalid_request` for a schedule that is none, or an unknown runtime or model
+ * @throws ApiError 403 `insufficient_scope` if it delivers, and the installation may not publish
  * @throws ApiError 403, 404 or 409 as `createSession` for the environment
  * @throws ApiError 404 `trigger_not_found` if the id is another installation's
  * @throws ApiError 409 `trigger_limit_reached`
@@ -23,12 +25,13 @@ export async function putTrigger(
   context: Context,
   principal: Principal,
   key: OwnedTriggerKey,
-  { name, message, session = {}, schedule, thread, hook, enabled = true }: PutTrigger,
+  { name, message, session = {}, schedule, thread, hook, deliver, enabled = true }: PutTrigger,
   also: (tx: Queryable) => Promise<void> = async () => {},
 ): Promise<{ readonly row: TriggerRow; readonly created: boolean }> {
   const { db, clock } = context
   const now = clock.now()
   if (hook !== undefined) judgeHook(hook, { ...(thread !== undefined && { thread }), session })
+  if (deliver !== undefined) judgeDeliver(context, principal, deliver, { hook, session })
   const judged = schedule === undefined ? null : judgeSchedule(schedule, now)
   const draft = {
     name,
@@ -39,6 +42,7 @@ export async function putTrigger(
     timeZone: judged?.timeZone ?? null,
     thread: thread ?? null,
     hook: hook ?? null,
+    deliver: deliver ?? null,
     nextAt: enabled ? (judged?.nextAt ?? null) : null,
   }
   await inField('session', async () => {

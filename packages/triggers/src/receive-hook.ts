@@ -51,6 +51,9 @@ export async function receiveHook(
   if (github === undefined) return took(await takeFor(context, trigger, { ...sent, payload: body }))
   const read = readGitHubEvent(headerOf(posted.headers, 'x-github-event'), body, github)
   if (read.kind === 'ignored') return { status: 200, body: { ignored: read.why } }
+  if (read.kind === 'withdrawn') {
+    return { status: 200, body: { ignored: 'it was taken from Berth' } }
+  }
   const { event } = read
   if (event.app !== null && context.gitHosts.find(event.host)?.talk?.appId === event.app) {
     return { status: 200, body: { ignored: 'the check is of this deployment' } }

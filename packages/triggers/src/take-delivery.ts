@@ -3,6 +3,7 @@ import type { Context } from '@berth/core/context.ts'
 import { storable } from '@berth/core/sessions/log/bounded-text.ts'
 import { invalidField, refusal } from '@berth/platform/kit/refusal.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
+import { deliverOf } from './deliver/deliver-of.ts'
 import { type DeliveryRow, findDelivery, findSigned, insertDelivery } from './delivery-sql.ts'
 import { derivedId } from './derived-id.ts'
 import type { GitHubEvent } from './github/github-event.ts'
@@ -70,7 +71,8 @@ export async function takeFor(parts: Parts, trigger: TriggerRow, sent: SentDeliv
   }
   const published = event === null ? null : await publishedSession(db, owned, event)
   const sessionId = published ?? (thread === null ? null : derivedId('thread', trigger.id, thread))
-  const delivery = { key, message, isScript, thread, sessionId, signature, event }
+  const deliver = deliverOf(trigger, payload)
+  const delivery = { key, message, isScript, thread, sessionId, signature, event, deliver }
   const inserted = await insertDelivery(db, owned, delivery, clock.now())
   const taken = await find()
   if (taken === null)

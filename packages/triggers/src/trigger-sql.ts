@@ -1,4 +1,4 @@
-import type { PutTrigger, TriggerHook } from '@berth/contract'
+import type { PutTrigger, TriggerDeliver, TriggerHook } from '@berth/contract'
 import { isAddressable } from '@berth/core/accounts/installations/own-installation.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
@@ -24,6 +24,7 @@ export interface TriggerRow {
   readonly thread: readonly string[] | null
   readonly hook: TriggerHook | null
   readonly hook_id: string
+  readonly deliver: TriggerDeliver | null
   readonly secret: Buffer | null
   readonly previous_secret: Buffer | null
   readonly previous_until: Date | null
@@ -42,6 +43,7 @@ export interface TriggerDraft {
   readonly timeZone: string | null
   readonly thread: readonly string[] | null
   readonly hook: TriggerHook | null
+  readonly deliver: TriggerDeliver | null
   readonly enabled: boolean
   readonly nextAt: Date | null
 }
@@ -118,12 +120,12 @@ export async function upsertTrigger(
     name: 'upsert-trigger',
     text: `
       insert into triggers (organization_id, id, installation_id, name, message, session, cron, time_zone, enabled,
-        due_at, created_at, updated_at, thread, hook)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13)
+        due_at, created_at, updated_at, thread, hook, deliver)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $14)
       on conflict (organization_id, id) do update set
         name = excluded.name, message = excluded.message, session = excluded.session, cron = excluded.cron,
         time_zone = excluded.time_zone, enabled = excluded.enabled, updated_at = excluded.updated_at,
-        thread = excluded.thread, hook = excluded.hook,
+        thread = excluded.thread, hook = excluded.hook, deliver = excluded.deliver,
         due_at = case
           when excluded.enabled and (excluded.cron, excluded.time_zone) = (triggers.cron, triggers.time_zone)
             then least(triggers.due_at, excluded.due_at)
@@ -144,6 +146,7 @@ export async function upsertTrigger(
       now,
       draft.thread,
       draft.hook === null ? null : JSON.stringify(draft.hook),
+      draft.deliver === null ? null : JSON.stringify(draft.deliver),
     ],
   })
   const [row] = rows

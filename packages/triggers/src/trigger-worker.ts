@@ -5,6 +5,8 @@ import { logFailure } from '@berth/platform/storage/postgres/log-failure.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { WokenService } from '@berth/platform/storage/postgres/woken-service.ts'
 import { admitDelivery } from './admit-delivery.ts'
+import { ChangesDeliverer } from './deliver/changes-deliverer.ts'
+import { deliverOf } from './deliver/deliver-of.ts'
 import { claimedDeliveries, type DueDelivery, endDelivery, insertDelivery, sessionOf } from './delivery-sql.ts'
 import { fillTemplate } from './message-template.ts'
 import { nextOccurrence } from './occurrences.ts'
@@ -26,19 +28,21 @@ const CLAIM_MS = 60_000
 const TRIES_MOST = 150
 
 /**
- * Fires schedules, and makes the Sessions of deliveries. It runs in every process that answers the API; locks and the key
+ * Fires schedules, makes the Sessions of deliveries, and publishes the changes of their Runs. It runs in every process that answers the API; locks and the key
  * of a delivery let one of them win.
  */
 export class TriggerWorker extends WokenService {
   override readonly name = 'trigger-worker'
   readonly #context: Context
   readonly #underway = new Underway({ most: ADMITTED_AT_ONCE, ofOwner: OF_ORGANIZATION_AT_ONCE })
+  readonly #changes: ChangesDeliverer
   #isStarted = false
 
   constructor(context: Context, sweepMs: number = SWEEP_MS) {
     // The end of a Run lets the next delivery of its conversation in.
     super(context.wakeups, [topics.triggers, topics.queue], sweepMs)
     this.#context = context
+    this.#changes = new ChangesDeliverer(context, () => this.#isStarted && this.wake())
   }
 
   override async start(): Promise<void> {
@@ -51,17 +55,19 @@ export class TriggerWorker extends WokenService {
     await this.settled()
   }
 
-  /** Fires the schedules that are due, and begins to make Sessions of deliveries. @throws the first failure of schedules */
+  /** Fires the schedules that are due, and begins to make Sessions of deliveries and to publish. @throws the first failure of schedules */
   async round(): Promise<void> {
     // A failure of schedules keeps no delivery of another system waiting.
     const [fired] = await Promise.allSettled([this.#fire()])
-    await this.#take()
+    const [taken] = await Promise.allSettled([this.#take()])
+    await this.#changes.round()
+    if (taken.status === 'rejected') throw taken.reason
     if (fired.status === 'rejected') throw fired.reason
   }
 
   /** Resolves when every delivery that was begun has ended, or is to be tried again later. */
-  settled(): Promise<void> {
-    return this.#underway.settled()
+  async settled(): Promise<void> {
+    await Promise.all([this.#underway.settled(), this.#changes.settled()])
   }
 
   /** Takes deliveries while there is room. An organization's next ones wait for its last ones, and nobody else's do. */
@@ -97,7 +103,9 @@ export class TriggerWorker extends WokenService {
         if (filled.kind === 'message' && filled.message.trim() !== '') {
           const { message } = filled
           const isScript = runsScripts(this.#context.runtimes, trigger.session)
-          const delivery = { key: at, message, isScript, thread: null, sessionId: null, signature: null, event: null }
+          const deliver = deliverOf(trigger, { occurrence: at })
+          const own = { thread: null, sessionId: null, signature: null, event: null }
+          const delivery = { key: at, message, isScript, ...own, deliver }
           if (!(await insertDelivery(tx, key, delivery, now)))
             this.#context.log.warn({ triggerId: trigger.id, at }, 'a schedule did not fire: too many deliveries wait')
         }

@@ -14,6 +14,7 @@ export function toTrigger(row: TriggerRow, baseUrl: string): Trigger {
     message,
     session,
     enabled,
+    ...(row.deliver !== null && { deliver: row.deliver }),
     ...(cron !== null && timeZone !== null && { schedule: { cron, timeZone } }),
     ...(thread !== null && { thread: [...thread] }),
     ...(row.hook !== null && { hook: toHook(row, row.hook, baseUrl) }),
@@ -49,16 +50,36 @@ export function toDelivery(row: DeliveryRow): TriggerDelivery {
     turnId: derivedId('turn', trigger_id, key),
     ...(thread !== null && { thread }),
     ...(error_code !== null && { errorCode: error_code }),
+    ...(row.deliver_state !== null && {
+      publication: {
+        state: row.deliver_state,
+        ...(row.publication_id !== null && { id: row.publication_id }),
+        ...(row.verification_id !== null && { verificationId: row.verification_id }),
+        ...(row.deliver_error !== null && { errorCode: row.deliver_error }),
+      },
+    }),
     createdAt: created_at.toISOString(),
   }
 }
 
-/** Returns a delivery as callers see it, with the report of its Turn. */
+/** Returns a delivery as callers see it, with the report of its Turn and what it has published. */
 export function toReportedDelivery(row: ReportedDelivery): TriggerDelivery {
-  if (row.report === null) return toDelivery(row)
+  const { result } = row
+  const shown = toDelivery(row)
+  const published = result !== null && {
+    branch: result.branch,
+    ...(result.pullRequest !== undefined && {
+      pullRequest: { number: result.pullRequest.number, url: result.pullRequest.url },
+    }),
+  }
+  const delivery = {
+    ...shown,
+    ...(shown.publication !== undefined && { publication: { ...shown.publication, ...published } }),
+  }
+  if (row.report === null) return delivery
   const { reported, comment_url: url, comment_error: comment, check_error: check } = row.report
   return {
-    ...toDelivery(row),
+    ...delivery,
     report: {
       told: reported,
       ...(url !== null && { commentUrl: url }),

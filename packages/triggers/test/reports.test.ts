@@ -83,10 +83,12 @@ describe('the end of a Run that an event started', () => {
     const delivery = await at.fire(trigger, site.events.onPull('@berth mend it', number))
     const { sessionId } = delivery
     const session = await at.test.api.session(sessionId)
-    expect(await reported(trigger, delivery, 'begun')).toEqual({ told: 'begun' })
+    const url = expect.stringMatching(/^https:\/\/github\.example\/comments\/\d+$/)
+    expect(await reported(trigger, delivery, 'begun')).toEqual({ told: 'begun', commentUrl: url })
     const begun = { head_sha: headOid, name: 'Berth', status: 'in_progress', details_url: session.sessionUrl }
     expect(checksOf(site.id)).toMatchObject([begun])
-    expect(commentsOf(site.id)).toEqual([])
+    const texts = () => commentsOf(site.id).map(({ body }) => body.split('\n').slice(1))
+    expect(texts()).toEqual([['**Berth is at work**', '', `[Session](${session.sessionUrl})`]])
 
     await at.endRun(sessionId, { summary: 'It was off by one.' })
     const report = await reported(trigger, delivery, 'ended')
@@ -109,6 +111,26 @@ describe('the end of a Run that an event started', () => {
     expect(again.body.delivery?.sessionId).toBe(sessionId)
   })
 
+  it('is awaited with what goes on meanwhile in the same comment: a question, and its work after the answer', async () => {
+    const site = await at.repository()
+    const trigger = await at.make()
+    const delivery = await at.fire(trigger, site.events.comment('@berth why?'))
+    await reported(trigger, delivery, 'begun')
+    const set = (status: string) =>
+      at.test.db.database.query('update runs set status = $2 where session_id = $1', [delivery.sessionId, status])
+    for (const [status, told, title] of [
+      ['awaiting', 'asking', '**Berth has a question**'],
+      ['running', 'begun', '**Berth is at work**'],
+    ] as const) {
+      await set(status)
+      await reported(trigger, delivery, told)
+      expect(commentsOf(site.id).map(({ body }) => body.split('\n')[1])).toEqual([title])
+    }
+    await at.endRun(delivery.sessionId)
+    await reported(trigger, delivery, 'ended')
+    expect(commentsOf(site.id)).toHaveLength(1)
+  })
+
   it.each([
     [{ status: 'failed', errorCode: 'gateway_budget' }, 'failure', '**Berth has failed: `gateway_budget`**'],
     [{ status: 'cancelled' }, 'cancelled', '**Berth was stopped**'],
@@ -127,18 +149,20 @@ describe('the end of a Run that an event started', () => {
   it('is told once, although four processes tell it at once and the host loses its answer', async () => {
     const site = await at.repository()
     const trigger = await at.make()
+    const path = new RegExp(`^POST /repositories/${site.id}/issues/7/comments`)
+    at.server.fail({ when: path, answer: 'half', times: 1 })
     const delivery = await at.fire(trigger, site.events.comment('@berth why?'))
+    await until('the answer to be lost', async () => {
+      const statement = 'select from trigger_reports where trigger_id = $1 and failures = 1 and claim is null'
+      return (await at.test.db.database.query(statement, [trigger.id])).rows.length > 0
+    })
     await inYear(2031, trigger)
+    expect(await reportOf(trigger, delivery)).toEqual({ told: 'nothing' })
     // Anybody can write the marker, but not as the App.
     const marker = `<!-- berth:report ${derivedId('report', trigger.id, delivery.key)} -->`
     const other = at.server.talk.comment(site.id, 7, marker)
-    const path = new RegExp(`^POST /repositories/${site.id}/issues/7/comments`)
-    at.server.fail({ when: path, answer: 'half', times: 1 })
     await at.endRun(delivery.sessionId, { summary: 'Because.' })
     await Promise.all(Array.from({ length: 4 }, () => tell('2031-01-01T00:00:01Z')))
-    expect(commentsOf(site.id)).toHaveLength(2)
-    expect((await reportOf(trigger, delivery))?.told).toBe('begun')
-    await tell('2031-01-01T01:00:00Z')
     expect((await reportOf(trigger, delivery))?.told).toBe('ended')
     expect(commentsOf(site.id)).toHaveLength(2)
     expect(other.body).toBe(marker)
@@ -151,8 +175,11 @@ describe('the end of a Run that an event started', () => {
     const delivery = await at.fire(trigger, site.events.onPull('@berth mend it', site.addPull('feature')))
     await reported(trigger, delivery, 'begun')
     await inYear(2032, trigger)
-    // As if the check had been made by one that died before it could say so.
-    await at.test.db.database.query('update trigger_reports set check_id = null where trigger_id = $1', [trigger.id])
+    // As if check and comment had been made by one that died before it could say so.
+    await at.test.db.database.query(
+      'update trigger_reports set check_id = null, comment_id = null where trigger_id = $1',
+      [trigger.id],
+    )
     await at.endRun(delivery.sessionId, { summary: 'Mended.' })
     let tries = 0
     for (let died = true; died; tries++) {
@@ -161,7 +188,7 @@ describe('the end of a Run that an event started', () => {
       await tellAll(world)
       died = death.signal.aborted
     }
-    // It looks for the check, ends it, looks for the comment, adds it, and records both; the last one lives.
+    // It looks for the check, ends it, looks for the comment, edits it, and records both; the last one lives.
     expect(tries).toBe(6)
     expect(await reportOf(trigger, delivery)).toMatchObject({ told: 'ended', commentUrl: expect.any(String) })
     expect(commentsOf(site.id)).toHaveLength(1)
@@ -172,8 +199,9 @@ describe('the end of a Run that an event started', () => {
     const site = await at.repository()
     const trigger = await at.make()
     const delivery = await at.fire(trigger, site.events.comment('@berth why?'))
+    await reported(trigger, delivery, 'begun')
     await inYear(2033, trigger)
-    const path = new RegExp(`^POST /repositories/${site.id}/issues`)
+    const path = new RegExp(`^PATCH /repositories/${site.id}/issues`)
     at.server.fail({ when: path, answer: { status: 403, headers: { 'retry-after': '1800' } }, times: 1 })
     await at.endRun(delivery.sessionId)
     await tell('2033-01-01T00:00:01Z')
@@ -181,19 +209,21 @@ describe('the end of a Run that an event started', () => {
     await tell('2033-01-01T00:30:00Z')
     expect(requests(site.id)).toBe(requested)
     await tell('2033-01-01T00:30:01Z')
-    expect(commentsOf(site.id)).toHaveLength(1)
+    expect(commentsOf(site.id).map(({ body }) => body.split('\n')[1])).toEqual(['**Berth has finished**'])
   })
 
   it('is not told for ever where a permission is lost, and the delivery says so', async () => {
     const site = await at.repository()
     const trigger = await at.make()
     const delivery = await at.fire(trigger, site.events.comment('@berth why?'))
+    await reported(trigger, delivery, 'begun')
     await inYear(2034, trigger)
-    at.server.fail({ when: new RegExp(`^POST /repositories/${site.id}/issues`), answer: { status: 403 } })
+    at.server.fail({ when: new RegExp(`^PATCH /repositories/${site.id}/issues`), answer: { status: 403 } })
     await at.endRun(delivery.sessionId)
     await tell('2034-01-01T00:00:01Z')
     expect(await reportOf(trigger, delivery)).toEqual({
       told: 'ended',
+      commentUrl: expect.any(String),
       commentErrorCode: 'cloud_repository_permission_denied',
     })
     const requested = requests(site.id)
@@ -207,6 +237,7 @@ describe('the end of a Run that an event started', () => {
     const ended = async (site: typeof slow) => {
       const trigger = await at.make()
       const delivery = await at.fire(trigger, site.events.comment('@berth why?'))
+      await reported(trigger, delivery, 'begun')
       await inYear(2036, trigger)
       await at.endRun(delivery.sessionId)
       return { trigger, delivery }
@@ -218,16 +249,16 @@ describe('the end of a Run that an event started', () => {
       const real = context.gitHosts.find(id)
       if (real?.talk === undefined) return real
       const { talk } = real
-      const addComment: typeof talk.addComment = async (repository, ...requested) => {
+      const editComment: typeof talk.editComment = async (repository, ...requested) => {
         if (repository.repositoryId === String(slow.id)) await host.promise
-        return talk.addComment(repository, ...requested)
+        return talk.editComment(repository, ...requested)
       }
-      return { id: real.id, kind: real.kind, talk: { ...talk, addComment } }
+      return { id: real.id, kind: real.kind, talk: { ...talk, editComment } }
     }
     const worker = new ReportWorker({ ...context, clock: clockAt('2036-01-01T00:00:01Z'), gitHosts: { find } as never })
     await worker.round()
     await until('the other to be told', async () => (await reportOf(other.trigger, other.delivery))?.told === 'ended')
-    expect(commentsOf(slow.id)).toEqual([])
+    expect(commentsOf(slow.id).map(({ body }) => body.split('\n')[1])).toEqual(['**Berth is at work**'])
     host.resolve()
     await worker.settled()
     expect((await reportOf(held.trigger, held.delivery))?.told).toBe('ended')
@@ -237,6 +268,7 @@ describe('the end of a Run that an event started', () => {
     const site = await at.repository()
     const trigger = await at.make()
     const delivery = await at.fire(trigger, site.events.comment('@berth why?'))
+    await reported(trigger, delivery, 'begun')
     await inYear(2035, trigger)
     await at.endRun(delivery.sessionId)
     await tell('2035-01-01T00:00:01Z')

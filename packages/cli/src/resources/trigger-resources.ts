@@ -50,7 +50,16 @@ export const triggerResources: Readonly<Record<string, ResourceRow>> = {
     operation: 'listTriggerDeliveries',
     items: 'deliveries',
     does: 'list the latest deliveries of a trigger, and how each has ended',
-    columns: { KEY: 'key', STATUS: 'status', ERROR: 'errorCode', SESSION: 'sessionId', AT: 'createdAt' },
+    columns: {
+      KEY: 'key',
+      STATUS: 'status',
+      ERROR: 'errorCode',
+      PUBLISHED: 'publication.state',
+      PULL: 'publication.pullRequest.url',
+      FAULT: 'publication.errorCode',
+      SESSION: 'sessionId',
+      AT: 'createdAt',
+    },
   },
   'deliveries send': {
     operation: 'putTriggerDelivery',

@@ -741,6 +741,20 @@ export interface DelegationStartedData {
   agent?: string
 }
 
+/** How the changes of a trigger's Runs are published. */
+export interface DeliverOfTrigger {
+  /** A pull request, or a commit on the branch itself. */
+  kind: 'pull_request' | 'direct_branch'
+  /** Open the pull request as a draft; `false` if absent. */
+  draft?: boolean
+  /** The title, with placeholders as in `message`; by default it is made of what `text` says. */
+  title?: string
+  /** `summary` if absent: title and text are the agent's last message. `output` asks the agent for both as JSON. */
+  text?: 'summary' | 'output'
+  /** Verify the revision first, and publish it only if that has passed. */
+  verified?: boolean
+}
+
 /** The limits of the deployment, and the capabilities of the caller. */
 export interface Discovery {
   limits: {
@@ -2203,6 +2217,7 @@ export interface PutTrigger {
   /** Fields of the payload, of which the first that is there names the conversation. Deliveries of one conversation are Turns of one Session. */
   thread?: string[]
   hook?: TriggerHook
+  deliver?: TriggerDeliver
   /** `true` if absent. */
   enabled?: boolean
   /** The installation whose Sessions it makes. A person names it for a new trigger; an installation's is its own. */
@@ -3059,11 +3074,26 @@ export interface Trigger {
     /** The secret before is good until then. */
     previousSecretUntil?: string
   }
+  deliver?: DeliverOfTrigger
   enabled: boolean
   /** When the schedule fires next. */
   nextAt?: string
   createdAt: string
   updatedAt: string
+}
+
+/** Publish the changes of each Run that completes; if absent, somebody has to. */
+export interface TriggerDeliver {
+  /** A pull request, or a commit on the branch itself. */
+  kind: 'pull_request' | 'direct_branch'
+  /** Open the pull request as a draft; `false` if absent. */
+  draft?: boolean
+  /** The title, with placeholders as in `message`; by default it is made of what `text` says. */
+  title?: string
+  /** `summary` if absent: title and text are the agent's last message. `output` asks the agent for both as JSON. */
+  text?: 'summary' | 'output'
+  /** Verify the revision first, and publish it only if that has passed. */
+  verified?: boolean
 }
 
 export interface TriggerDelivery {
@@ -3076,7 +3106,22 @@ export interface TriggerDelivery {
   thread?: string
   /** Why it was refused, or why it still waits. */
   errorCode?: string | null
-  /** What GitHub has been told of the Turn: nothing yet, that it has begun, or how it ended. */
+  /** How its changes are published, if the trigger delivers them. */
+  publication?: {
+    /** `waiting` until the Run has ended and its changes are stored; `unchanged`: there was nothing to publish. */
+    state: string
+    /** The Publication of its Session. */
+    id?: string
+    verificationId?: string
+    /** Why nothing was published, or why it still waits. */
+    errorCode?: string
+    branch?: string
+    pullRequest?: {
+      number: number
+      url: string
+    }
+  }
+  /** What GitHub has been told of the Turn: nothing yet, that it has begun, how it ended, or what became of its changes. */
   report?: {
     told: string
     /** The comment with the result. */

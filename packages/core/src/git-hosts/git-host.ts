@@ -184,6 +184,33 @@ export interface HostComment {
   readonly url: string
 }
 
+/** A comment on an issue, as it is read. */
+export interface IssueComment {
+  readonly author: string
+  /** Whether the author belongs to the repository; others are strangers. */
+  readonly isOfRepository: boolean
+  readonly body: string
+  /** RFC 3339. */
+  readonly createdAt: string
+}
+
+/** An issue or pull request that refers to another one. */
+export interface LinkedIssue {
+  readonly number: number
+  readonly title: string
+  readonly url: string
+}
+
+/** An issue as the host has it now. Its texts are those of anybody. */
+export interface HostIssue extends LinkedIssue, Omit<IssueComment, 'createdAt'> {
+  /** The newest ones, oldest first, at most 50. */
+  readonly comments: readonly IssueComment[]
+  /** Number of all comments. */
+  readonly commentCount: number
+  /** Those of the same repository, at most 20. */
+  readonly linked: readonly LinkedIssue[]
+}
+
 /** A comment of a review at a place in a file. */
 export interface ReviewComment {
   readonly path: string
@@ -213,6 +240,8 @@ export interface OwnCheck {
 export interface HostTalk extends HostComments {
   /** Names this deployment in the host's events. */
   readonly appId: string
+  /** Reads an issue with its comments. Absent: the host has no issues. */
+  readIssue?(repository: RepositoryRef, number: number, signal?: AbortSignal): Promise<HostIssue>
   /** Returns the comments of a review at places in files, at most 100. */
   listReviewComments(
     repository: RepositoryRef,

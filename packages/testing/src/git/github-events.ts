@@ -60,6 +60,16 @@ export const githubEvents = (repository: EventRepository) => {
         sender: person(by),
       },
     }),
+    assigned: (login: string, { by = 'ann', number = 7 }: Note = {}, action = 'assigned'): PostedEvent => ({
+      name: 'issues',
+      body: {
+        action,
+        assignee: person(login),
+        issue: { number, title: 'It hangs', body: 'When I press it.', html_url: at(number) },
+        repository,
+        sender: person(by),
+      },
+    }),
     review: (state: string, body: string | null, number: number, by = 'ann'): PostedEvent => ({
       name: 'pull_request_review',
       body: {

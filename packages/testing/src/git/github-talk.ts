@@ -1,3 +1,4 @@
+import { answerIssue, type ServedIssue } from './github-issues.ts'
 import { pageOf, type ServedAnswer, type ServedCall } from './github-pages.ts'
 import { userOf } from './github-reviews.ts'
 
@@ -34,6 +35,8 @@ export class GitHubTalk {
   readonly suites = new Map<number, readonly { readonly external_id: string | null; readonly conclusion: string }[]>()
   /** Comments on lines, by the id of their review. */
   readonly onLines = new Map<number, object[]>()
+  /** Issues, which have the comments above. */
+  readonly issues: ServedIssue[] = []
   readonly #appId: string
   #ids = 1000
 
@@ -71,6 +74,10 @@ export class GitHubTalk {
     if (issue !== undefined) {
       const all = this.comments.filter(one => one.repository === repository && one.issue === Number(issue))
       return pageOf(all.map(shown), query, rest)
+    }
+    if (method === 'GET') {
+      const read = answerIssue(this, repository, rest)
+      if (read !== null) return read
     }
     const [, commented] = rest.match(/^issues\/comments\/(\d+)$/) ?? []
     if (commented !== undefined) {

@@ -17,7 +17,7 @@ import { until } from '../until.ts'
 /** A trigger with its hook and the secret of it. */
 export type Hooked = Trigger & { hook: NonNullable<Trigger['hook']>; secret: string }
 
-/** A service that answers the API and runs nothing, a GitHub beside it, and triggers by its events. */
+/** A service, a GitHub beside it, and triggers by its events. It answers the API and runs nothing, unless it is asked to. */
 export class GitHubTriggers {
   readonly test: TestService
   readonly server: GitHubServer
@@ -31,10 +31,13 @@ export class GitHubTriggers {
   }
 
   /** Starts both; `ann` and `bob` may push everywhere, and `eve` may read. */
-  static async start(stack: AsyncDisposableStack): Promise<GitHubTriggers> {
+  static async start(
+    stack: AsyncDisposableStack,
+    variables: Record<string, string> = { BERTH_ROLES: 'api' },
+  ): Promise<GitHubTriggers> {
     const server = stack.use(await GitHubServer.start())
     const config = { gitHosts: [gitHostConfig(server)] }
-    const test = stack.use(await startTestService({ config, variables: { BERTH_ROLES: 'api' } }))
+    const test = stack.use(await startTestService({ config, variables }))
     for (const login of ['ann', 'bob']) server.talk.rights.set(login, 'write')
     server.talk.rights.set('eve', 'read')
     return new GitHubTriggers(test, server, stack)

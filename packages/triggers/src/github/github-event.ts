@@ -38,8 +38,12 @@ interface EventText {
   readonly actor: string
 }
 
+/** The issue or pull request of which somebody has taken the label off, or the assignment away. */
+export type Withdrawal = Pick<GitHubEvent, 'host' | 'repositoryId' | 'number'>
+
 type ReadEvent =
   | { readonly kind: 'event'; readonly event: GitHubEvent; readonly texts: EventText }
+  | { readonly kind: 'withdrawn'; readonly of: Withdrawal }
   | { readonly kind: 'ignored'; readonly why: string }
 
 type Found = Pick<GitHubEvent, 'kind' | 'number' | 'isPull' | 'actor' | 'head'> &
@@ -62,6 +66,10 @@ export function readGitHubEvent(name: string, body: unknown, config: GitHubConfi
   if (repositories !== undefined && !repositories.some(one => one.toLowerCase() === repository.toLowerCase())) {
     return ignored(`${repository} is not one of the trigger's repositories`)
   }
+  const withdrawn = withdrawnIn(name, body, config)
+  if (withdrawn !== null) {
+    return { kind: 'withdrawn', of: { host: `github:${address.host}`, repositoryId, number: withdrawn } }
+  }
   const found = findIn(name, body, config)
   if (typeof found === 'string') return ignored(found)
   const { title, text, url, ...facts } = found
@@ -83,6 +91,8 @@ function findIn(name: string, body: unknown, config: GitHubConfig): Found | stri
       return comment(body, config.mention ?? '@berth')
     case 'issues.labeled':
       return label(body, config.label ?? 'berth', 'issue')
+    case 'issues.assigned':
+      return assigned(body, config.assignee ?? 'berth')
     case 'pull_request.labeled':
       return label(body, config.label ?? 'berth', 'pull_request')
     case 'pull_request_review.submitted':
@@ -120,6 +130,40 @@ function label(body: unknown, wanted: string, place: 'issue' | 'pull_request'): 
     head: null,
     ...textsAt(body, `${place}.title`, textAt(body, `${place}.body`) ?? '', `${place}.html_url`),
   }
+}
+
+function assigned(body: unknown, wanted: string): Found | string {
+  if (!isLogin(textAt(body, 'assignee.login'), wanted)) return `it is not assigned to ${wanted}`
+  return {
+    kind: 'issue_assigned',
+    number: numberAt(body, 'issue.number'),
+    isPull: false,
+    actor: textAt(body, 'sender.login') ?? '',
+    head: null,
+    ...textsAt(body, 'issue.title', textAt(body, 'issue.body') ?? '', 'issue.html_url'),
+  }
+}
+
+/** Returns whether a login is the one that is meant: a user's, or that of an App's own user. */
+function isLogin(login: string | null, wanted: string): boolean {
+  const names = [wanted, `${wanted}[bot]`].map(name => name.toLowerCase())
+  return login !== null && names.includes(login.toLowerCase())
+}
+
+/** Returns the number of the issue or pull request that an event takes from Berth; null if it takes none. */
+function withdrawnIn(
+  name: string,
+  body: unknown,
+  { on, label: wanted = 'berth', assignee }: GitHubConfig,
+): number | null {
+  const does = `${name}.${textAt(body, 'action') ?? ''}`
+  if (does === 'issues.unassigned' && on.includes('issue_assigned')) {
+    return isLogin(textAt(body, 'assignee.login'), assignee ?? 'berth') ? numberAt(body, 'issue.number') : null
+  }
+  const place = { 'issues.unlabeled': 'issue', 'pull_request.unlabeled': 'pull_request' }[does]
+  if (place === undefined || !on.includes('label')) return null
+  const isOurs = textAt(body, 'label.name')?.toLowerCase() === wanted.toLowerCase()
+  return isOurs ? numberAt(body, `${place}.number`) : null
 }
 
 function review(body: unknown): Found | string {

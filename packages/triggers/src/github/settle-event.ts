@@ -4,7 +4,8 @@ import { type GitHost, GitHostError, type HostTalk, type RepositoryRef } from '@
 import { isCheckOfBerth } from '@berth/core/git-hosts/own-check.ts'
 import { findGrantOf, type Grantee } from '@berth/core/repositories/grant-sql.ts'
 import { hostRefusal } from '@berth/core/repositories/host-refusal.ts'
-import type { GitHubEvent } from './github-event.ts'
+import type { GitHubEvent, Withdrawal } from './github-event.ts'
+import { issueText } from './issue-text.ts'
 
 /** Longest that a host may take over an event, in milliseconds. */
 const HOST_MS = 20_000
@@ -14,8 +15,8 @@ export interface SettledSource {
   readonly source: NonNullable<CreateSession['source']>
   /** The commit that a pull request or a check is about; null for an issue. */
   readonly headOid: string | null
-  /** Comments that the event itself does not hold, to go below the message. */
-  readonly comments: string
+  /** What the event itself does not hold, to go below the message: comments of a review, or the whole issue. */
+  readonly appendix: (message: string) => string
 }
 
 export type SettledEvent = SettledSource | { readonly kind: 'refused'; readonly errorCode: string }
@@ -29,14 +30,15 @@ interface Place {
 /**
  * Asks the host whether an event may make a Turn, and which branch it is about. Whoever caused it must be allowed to push
  * to the repository, and the branch must be the repository's own: a fork's would let a stranger choose the code that runs.
- * @param hook the trigger's, which says whether forks may fire it
+ * @param forks what becomes of those of a fork
+ * @param begins whether it begins a conversation, to which an issue is told whole
  * @throws ApiError if the host cannot be asked
  */
 export async function settleEvent(
   context: Pick<Context, 'db' | 'gitHosts'>,
   grantee: Grantee,
   event: GitHubEvent,
-  hook: TriggerHook | null,
+  { hook, begins }: { readonly hook: TriggerHook | null; readonly begins: boolean },
 ): Promise<SettledEvent> {
   const grant = await findGrantOf(context.db, grantee, event)
   const host = grant === null ? null : context.gitHosts.find(grant.host)
@@ -51,8 +53,8 @@ export async function settleEvent(
     if (typeof place === 'string') return refused(place)
     const { branch, headOid } = place
     const source = { kind: grant.provider, grantId: grant.id, repositoryId: grant.repository_id }
-    const comments = await commentsOn(host.talk, repository, event, signal)
-    return { kind: 'source', source: { ...source, ...(branch !== null && { baseBranch: branch }) }, headOid, comments }
+    const appendix = await appendixOf(host.talk, repository, { event, begins }, signal)
+    return { kind: 'source', source: { ...source, ...(branch !== null && { baseBranch: branch }) }, headOid, appendix }
   } catch (error) {
     if (error instanceof GitHostError) throw hostRefusal(error)
     throw error
@@ -76,6 +78,26 @@ async function isOfBerthAlone(
     throw error
   })
   return failed.length > 0 && failed.every(isCheckOfBerth)
+}
+
+/** Returns the text that goes below a message: the issue, or the comments of a review on lines; nothing for other events. */
+async function appendixOf(
+  talk: HostTalk,
+  repository: RepositoryRef,
+  { event, begins }: { readonly event: GitHubEvent; readonly begins: boolean },
+  signal: AbortSignal,
+): Promise<(message: string) => string> {
+  const { number, isPull, head } = event
+  const comments = await commentsOn(talk, repository, event, signal)
+  const isIssue = begins && !isPull && head === null && number !== null
+  // The event itself has said what is asked; the App need not be allowed to read issues.
+  const issue = !isIssue
+    ? undefined
+    : await talk.readIssue?.(repository, number, signal).catch(error => {
+        if (error instanceof GitHostError && !error.passing) return undefined
+        throw error
+      })
+  return message => (issue === undefined ? comments : issueText(issue, message))
 }
 
 /** Returns the comments of a review on lines, each with its place; nothing for other events. */
@@ -112,5 +134,5 @@ async function placeOf(
 const refused = (errorCode: string): SettledEvent => ({ kind: 'refused', errorCode })
 
 /** Returns the conversation of an event: that of its issue or pull request. */
-export const threadOfEvent = ({ host, repositoryId, number }: GitHubEvent): string | null =>
+export const threadOfEvent = ({ host, repositoryId, number }: Withdrawal): string | null =>
   number === null ? null : `${host}/${repositoryId}#${number}`

@@ -101,7 +101,7 @@ export class ReportWorker extends WokenService {
     }
     const code = later === null ? null : hostRefusalCode(later)
     const all = { ...written, ...(code !== null && { comment_error: code, check_error: code }) }
-    const reported = run.ended_at === null ? 'begun' : 'ended'
+    const reported = progressOf(run)
     if (isOver({ ...due, ...all }, run)) return this.#close(due, { ...all, reported })
     await releaseReport(db, due, { ...all, reported, failures: 0, due_at: now })
   }
@@ -124,11 +124,21 @@ export class ReportWorker extends WokenService {
   }
 }
 
+/** Returns how much the host knows of a Run once it is told. */
+function progressOf(run: ReportedRun): ReportRow['reported'] {
+  if (run.ended_at === null) return run.status === 'awaiting' ? 'asking' : 'begun'
+  return isDelivered(run) ? 'delivered' : 'ended'
+}
+
+const isDelivered = ({ deliver_state: state }: ReportedRun): boolean =>
+  state === 'published' || state === 'unchanged' || state === 'failed'
+
 /** Returns whether the report is over: all of it was told, the pull request included, or the host refused it. */
 function isOver(report: DueReport, run: ReportedRun): boolean {
   const noComment = report.event.number === null || report.comment_error !== null
   const noCheck = report.head_oid === null || report.check_error !== null
   if (run.ended_at === null) return noComment && noCheck
+  if (run.deliver_state !== null) return noComment || isDelivered(run)
   // A second look at an ended Run is for its pull request, or after a week without one. The next Turn's report has it.
   return noComment || run.pull_url !== null || run.has_next || report.reported === 'ended'
 }

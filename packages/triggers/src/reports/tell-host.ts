@@ -27,17 +27,18 @@ export interface Reported {
 }
 
 /**
- * Tells the host how the Run of a report stands: its check run, and once the Run has ended, its comment. A try before may
+ * Tells the host how the Run of a report stands: its check run, and its one comment, which is edited as it goes on. A try before may
  * have written either without a record of it, so each is looked for before it is made. A part that the host refuses for
  * good is given up, and the other one is still told.
  */
 export async function tellHost(telling: Telling, signal: AbortSignal): Promise<Reported> {
   const { due, run, sessionUrl } = telling
   const text = reportText(run, sessionUrl)
-  // Only the comment changes once a report has told the end.
-  const hasCheck = due.head_oid !== null && due.check_error === null && due.reported !== 'ended'
+  // Only the comment changes once a report has told the end, unless the trigger publishes.
+  const hasCheck =
+    due.head_oid !== null && due.check_error === null && (due.reported !== 'ended' || run.deliver_state !== null)
   const check = hasCheck ? await tellCheck(telling, text, signal) : {}
-  const hasComment = run.ended_at !== null && due.event.number !== null && due.comment_error === null
+  const hasComment = due.event.number !== null && due.comment_error === null
   const comment = hasComment ? await tellComment(telling, text, signal) : {}
   const { later: first = null, ...ofCheck } = check
   const { later: second = null, ...ofComment } = comment

@@ -30,7 +30,7 @@ export function TriggerDeliveries({ organizationId, triggerId }: { organizationI
 }
 
 function Delivery({ delivery }: { delivery: TriggerDelivery }) {
-  const { key, status, sessionId, thread, createdAt, report } = delivery
+  const { key, status, sessionId, thread, createdAt, report, publication } = delivery
   const [label, dot] = statusLabel[status] ?? [status, 'bg-dot-quiet']
   const trouble = troubleOf(delivery)
   return (
@@ -50,6 +50,16 @@ function Delivery({ delivery }: { delivery: TriggerDelivery }) {
           <Link {...to.session(sessionId)} className="text-accent hover:underline">
             Session
           </Link>
+        )}
+        {publication?.pullRequest !== undefined && (
+          <a
+            href={publication.pullRequest.url}
+            rel="noreferrer"
+            target="_blank"
+            className="text-accent hover:underline"
+          >
+            #{publication.pullRequest.number}
+          </a>
         )}
         {report?.commentUrl !== undefined && (
           <a href={report.commentUrl} rel="noreferrer" target="_blank" className="text-accent hover:underline">

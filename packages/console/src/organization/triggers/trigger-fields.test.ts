@@ -17,6 +17,7 @@ const trigger: Trigger = {
     hasSecret: true,
   },
   schedule: { cron: '0 7 * * *', timeZone: 'UTC' },
+  deliver: { kind: 'pull_request', draft: true },
   enabled: false,
   createdAt: '2026-01-01T00:00:00Z',
   updatedAt: '2026-01-01T00:00:00Z',
@@ -51,6 +52,7 @@ test('events of GitHub tell the repository and the conversation themselves', () 
         forks: 'base',
       },
     },
+    deliver: { kind: 'pull_request', draft: true },
     enabled: false,
   })
 })

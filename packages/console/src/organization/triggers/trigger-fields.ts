@@ -102,6 +102,7 @@ export function toBody(fields: TriggerFields, before?: Trigger): PutTrigger {
       schedule: { cron: cron.trim(), ...(timeZone.trim() !== '' && { timeZone: timeZone.trim() }) },
     }),
     ...(!events && before?.thread !== undefined && { thread: before.thread }),
+    ...(before?.deliver !== undefined && { deliver: before.deliver }),
     ...(sender !== 'none' && { hook: hookOf(fields, sender, same?.hook) }),
     enabled: before?.enabled ?? true,
   }
@@ -117,12 +118,14 @@ function hookOf(
   if (sender !== 'events') return { scheme: sender, ...(before?.key !== undefined && { key: before.key }), ...where }
   const { on, mention, label, repositories, forks } = fields
   const named = linesOf(repositories)
+  const { assignee } = (before?.github as GitHub | undefined) ?? {}
   const github = {
     on: [...on] as GitHub['on'],
     ...(mention.trim() !== '' && { mention: mention.trim() }),
     ...(label.trim() !== '' && { label: label.trim() }),
     ...(named.length > 0 && { repositories: named }),
     ...(forks && { forks: 'base' as const }),
+    ...(assignee !== undefined && { assignee }),
   }
   return { scheme: 'github', github, ...where }
 }

@@ -16,6 +16,7 @@ export type Sender = keyof typeof senderLabel
 export const eventLabel: Readonly<Record<string, readonly [name: string, means: string]>> = {
   comment: ['Comments', 'A new comment on an issue or pull request holds the mention.'],
   label: ['Labels', 'The label is put on an issue or a pull request.'],
+  issue_assigned: ['Assignments', 'An issue is assigned to the login.'],
   review: ['Reviews', 'A review of a pull request requests changes, or comments.'],
   check_failed: ['Failed checks', 'A check failed at the tip of a branch.'],
 }
@@ -56,17 +57,22 @@ const reasons: Readonly<Record<string, string>> = {
   cloud_repository_unavailable: 'It is not there any more, or hidden.',
   cloud_workspace_unavailable: 'The Git host could not be asked.',
   cloud_run_in_progress: 'A Run of the Session is under way.',
-  insufficient_scope: 'The installation may not submit Turns.',
+  insufficient_scope: 'The installation lacks the scope for it.',
+  run_failed: 'The Run did not complete.',
+  verification_failed: 'A required check of the verification failed.',
   invalid_request: 'The settings of the trigger are not valid any more.',
 }
 
 /** Returns a reason in words; the code itself if it is none of those known here. */
 export const reasonLabel = (code: string): string => reasons[code] ?? code
 
-/** Returns why a delivery was refused, still waits, or could not be reported; null if nothing failed. */
-export function troubleOf({ status, errorCode, report }: TriggerDelivery): string | null {
+/** Returns why a delivery was refused, still waits, was not published or could not be reported; null if nothing failed. */
+export function troubleOf({ status, errorCode, report, publication }: TriggerDelivery): string | null {
   if (errorCode !== undefined && errorCode !== null) {
     return status === 'waiting' ? `${reasonLabel(errorCode)} It is tried again.` : reasonLabel(errorCode)
+  }
+  if (publication?.state === 'failed' && publication.errorCode !== undefined) {
+    return `Nothing was published. ${reasonLabel(publication.errorCode)}`
   }
   const code = report?.commentErrorCode ?? report?.checkErrorCode
   return code === undefined ? null : `The result could not be told. ${reasonLabel(code)}`

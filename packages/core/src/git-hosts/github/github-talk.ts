@@ -1,4 +1,5 @@
 import { GitHostError, type HostComment, type HostTalk, type OwnCheck, type RepositoryRef } from '../git-host.ts'
+import { readIssue } from './github-issue.ts'
 
 /** Makes a call as the installation. */
 export type Call = <Body>(
@@ -72,6 +73,8 @@ export function githubTalk(appId: string, call: Call): HostTalk {
       const route = `PATCH ${at(repository, `issues/comments/${id}`)}`
       return toComment(await call<Comment>(repository.account, route, { body }, signal))
     },
+
+    readIssue: (repository, number, signal) => readIssue(call, repository, number, signal),
 
     listReviewComments: async (repository, { number, id }, signal) => {
       const route = `GET ${at(repository, `pulls/${number}/reviews/${id}/comments`)}`

@@ -1253,7 +1253,7 @@ create table triggers (
   installation_id uuid not null references installations,
   name text not null, message text not null, session jsonb not null, thread text[], enabled boolean not null,
   cron text, time_zone text, due_at timestamptz,
-  hook jsonb, hook_id uuid not null default gen_random_uuid(),
+  hook jsonb, hook_id uuid not null default gen_random_uuid(), deliver jsonb,
   secret bytea, previous_secret bytea, previous_until timestamptz,
   created_at timestamptz not null, updated_at timestamptz not null,
   primary key (organization_id, id), check ((cron is null) = (time_zone is null)),
@@ -1262,6 +1262,7 @@ create table triggers (
 comment on column triggers.due_at is 'When the schedule fires next; null without one, or while the trigger is off.';
 comment on column triggers.hook is 'Other systems post to an address of the trigger and sign whatever they send.';
 comment on column triggers.hook_id is 'The last part of the address, as two organizations may have a trigger of the same id.';
+comment on column triggers.deliver is 'How the changes of its Runs are published; null: by people.';
 create index triggers_of_installation on triggers (organization_id, installation_id);
 create index triggers_due on triggers (due_at) where due_at is not null;
 create unique index triggers_by_hook on triggers (hook_id);
@@ -1271,8 +1272,12 @@ create table trigger_deliveries (
   message text not null, is_script boolean, thread text, session_id uuid, signature bytea, event jsonb, head_oid text,
   status text not null check (status in ('waiting', 'admitted', 'refused')),
   error_code text, tries integer not null default 0,
+  deliver jsonb, deliver_state text check (deliver_state in
+    ('waiting', 'verifying', 'publishing', 'published', 'unchanged', 'failed')), deliver_error text,
+  revision text, verification_id uuid, publication_id uuid, publications integer not null default 0,
   created_at timestamptz not null, due_at timestamptz not null, claim uuid, claimed_until timestamptz,
-  primary key (organization_id, trigger_id, key), foreign key (organization_id, trigger_id) references triggers on delete cascade
+  primary key (organization_id, trigger_id, key), check (deliver_state is null or (deliver is not null and session_id is not null)),
+  foreign key (organization_id, trigger_id) references triggers on delete cascade
 );
 comment on table trigger_deliveries is 'One firing. Its Session''s id follows from trigger and key: many tries make one Session.';
 comment on column trigger_deliveries.message is 'Empty once it has ended: by then it stands in its Session, or was refused.';
@@ -1283,10 +1288,19 @@ comment on column trigger_deliveries.session_id is 'Null: the Session follows fr
 comment on column trigger_deliveries.signature is 'Of a delivery whose key is not signed: the same again is a replay.';
 comment on column trigger_deliveries.event is 'The event of GitHub. The host is asked about it before it makes a Turn.';
 comment on column trigger_deliveries.head_oid is 'The commit that the pull request or the check of its event is about.';
+comment on column trigger_deliveries.deliver is 'As the trigger had it when the delivery was taken, with its title filled in.';
+comment on column trigger_deliveries.deliver_state is 'From its admission on: how far the changes of its Run are published.';
+comment on column trigger_deliveries.revision is 'What is published. Settled before it is, so that a second try publishes the same.';
+comment on column trigger_deliveries.publications is 'How many Publications have failed because the workspace had moved on; '
+  'the id of each follows from the key and this number.';
 create index trigger_deliveries_waiting on trigger_deliveries (organization_id, due_at) where status = 'waiting';
 comment on index trigger_deliveries_waiting is 'Whoever takes deliveries steps from one organization to the next.';
 create index trigger_deliveries_of_thread on trigger_deliveries (organization_id, trigger_id, thread, created_at, key)
   where status = 'waiting' and thread is not null;
+create index trigger_deliveries_publishing on trigger_deliveries (due_at)
+  where deliver_state in ('waiting', 'verifying', 'publishing');
+create index trigger_deliveries_of_session on trigger_deliveries (organization_id, session_id)
+  where deliver_state in ('waiting', 'verifying', 'publishing');
 create unique index trigger_deliveries_signed on trigger_deliveries (organization_id, trigger_id, signature)
   where signature is not null;
 create index trigger_deliveries_latest on trigger_deliveries (organization_id, trigger_id, created_at desc);
@@ -1296,7 +1310,7 @@ create index trigger_deliveries_ended on trigger_deliveries (created_at) where s
 create table trigger_reports (
   organization_id uuid not null, trigger_id uuid not null, key text not null,
   session_id uuid not null, run_id uuid not null,
-  reported text not null check (reported in ('nothing', 'begun', 'ended')),
+  reported text not null check (reported in ('nothing', 'begun', 'asking', 'ended', 'delivered')),
   comment_id text, comment_url text, comment_error text, check_id text, check_error text,
   failures integer not null default 0, due_at timestamptz not null, claim uuid, claimed_until timestamptz,
   created_at timestamptz not null, ended_at timestamptz,

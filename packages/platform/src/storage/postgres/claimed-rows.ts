@@ -7,6 +7,8 @@ import type { Queryable } from './database.ts'
  */
 export interface ClaimedTable {
   readonly table: string
+  /** Names the work, if the rows of the table are work of two kinds; absent: the table. */
+  readonly work?: string
   /** Columns of the primary key. */
   readonly key: readonly string[]
   /** A condition on `r`, true for a row that needs work. `$1` is the time; the caller's own values begin at `$4`. */
@@ -34,10 +36,12 @@ interface Claimed {
  */
 export class ClaimedRows<Row extends object> {
   readonly #table: string
+  readonly #work: string
   readonly #claim: string
 
   constructor(of: ClaimedTable) {
     this.#table = name(of.table)
+    this.#work = of.work ?? this.#table
     this.#claim = claimStatement(of)
   }
 
@@ -52,7 +56,7 @@ export class ClaimedRows<Row extends object> {
     values: readonly unknown[] = [],
   ): Promise<(Row & Joined & Claimed)[]> {
     const { rows } = await db.query<Row & Joined & Claimed>({
-      name: `claim-${this.#table}`,
+      name: `claim-${this.#work}`,
       text: this.#claim,
       values: [by.now, by.until, limit, ...values],
     })
