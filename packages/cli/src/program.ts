@@ -7,7 +7,6 @@ import type { AttachOptions } from './commands/attach.ts'
 import type { EventsOptions } from './commands/events.ts'
 import type { ForkOptions } from './commands/fork.ts'
 import type { AnswerOptions, ApproveOptions } from './commands/interactions.ts'
-import type { PublishOptions } from './commands/publish.ts'
 import type { ReviewOptions } from './commands/review.ts'
 import type { RunOptions } from './commands/run.ts'
 import type { DownOptions, HostOptions } from './commands/serve.ts'
@@ -24,6 +23,7 @@ import { addHosts } from './hosts-program.ts'
 import type { CommandIo, LocalIo, SignInIo } from './io.ts'
 import { addMachine } from './machine-program.ts'
 import { count, dollars } from './option-values.ts'
+import { addPublish, addPullRequests } from './pull-request-program.ts'
 import { addResources } from './resources/add-resources.ts'
 import { addShapeOptions } from './shape/add-shape-options.ts'
 import { addWebhooks } from './webhooks-program.ts'
@@ -85,6 +85,7 @@ export function buildProgram(host: ProgramHost): Command {
   addAdmin(program)
   addHosts(program)
   addResources(program, host)
+  addPullRequests(program, host)
   addCompletion(program, host)
   addShapeOptions(program, fields => host.cutTo(fields))
   addExamples(program)
@@ -354,30 +355,5 @@ function addReview(program: Command, host: ProgramHost): void {
     .action(async (sessionId: string, options: ReviewOptions, command: Command) => {
       const { review } = await import('./commands/review.ts')
       await host.withService(command.optsWithGlobals(), io => review(sessionId, options, io))
-    })
-}
-
-function addPublish(program: Command, host: ProgramHost): void {
-  program
-    .command('publish')
-    .description("publish a session's changes as a pull request")
-    .argument('<session>')
-    .option('--title <title>', "title of the pull request and its commit (default: as the agent's last message begins)")
-    .option('--body <text>', "description of both (default, without --title: the agent's last message)")
-    .option('--branch <name>', 'head branch (default: svc/<session>)')
-    .option('--base <branch>', 'refuse any other target than this; it is the branch that the session started from')
-    .option('--revision <revision>', 'publish this reviewed revision (default: the changes as they are now)')
-    .option('--draft', 'open the pull request as a draft')
-    .option('--restore', 'first attach the workspace, if it has lapsed')
-    .option(
-      '--verified',
-      "first run the environment's checks on it as `berth review --verify`; publish only if they pass",
-    )
-    .option('--direct', 'push to the branch that the session started from, without a pull request')
-    .option('--dry-run', 'show what would be published and what its text claims in vain, and publish nothing')
-    .option('--json', 'print the publication as JSON')
-    .action(async (sessionId: string, options: PublishOptions, command: Command) => {
-      const { publish } = await import('./commands/publish.ts')
-      await host.withService(command.optsWithGlobals(), io => publish(sessionId, options, io))
     })
 }

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { TitleLine } from './commit.ts'
+import { FollowUpRequest } from './follow-up.ts'
 import { triggerLimits } from './limits.ts'
 import { deliveries } from './publication.ts'
 import { closed, DateTime, nullable, OpenObject, open, opened, openString, someText, Uuid } from './scalar.ts'
@@ -103,6 +104,8 @@ const TriggerSession = Type.Object(
 /** Where title and text of what a trigger publishes come from. */
 const triggerTexts = ['summary', 'output'] as const
 
+const deliverDescription = "How the changes of a trigger's Runs are published."
+
 /** How the changes of a trigger's Runs are published. */
 export const TriggerDeliver = Type.Object(
   {
@@ -122,8 +125,9 @@ export const TriggerDeliver = Type.Object(
     verified: Type.Optional(
       Type.Boolean({ description: 'Verify the revision first, and publish it only if that has passed.' }),
     ),
+    followUp: Type.Optional(FollowUpRequest),
   },
-  { title: 'TriggerDeliver', description: "How the changes of a trigger's Runs are published.", ...closed },
+  { title: 'TriggerDeliver', description: deliverDescription, ...closed },
 )
 
 /** Body of `putTrigger`. */
@@ -161,6 +165,14 @@ export const PutTrigger = Type.Object(
   { title: 'PutTrigger', ...closed },
 )
 
+const DeliverOfTrigger = opened(
+  Type.Object(
+    { ...TriggerDeliver.properties, followUp: Type.Optional(opened(FollowUpRequest, 'FollowUpOfTrigger')) },
+    { description: deliverDescription },
+  ),
+  'DeliverOfTrigger',
+)
+
 /** A message and settings of Sessions, each of which is made by a delivery or by the schedule. */
 export const Trigger = Type.Object(
   {
@@ -187,7 +199,7 @@ export const Trigger = Type.Object(
         open,
       ),
     ),
-    deliver: Type.Optional(opened(TriggerDeliver, 'DeliverOfTrigger')),
+    deliver: Type.Optional(DeliverOfTrigger),
     enabled: Type.Boolean(),
     nextAt: Type.Optional(Type.String({ format: 'date-time', description: 'When the schedule fires next.' })),
     createdAt: DateTime,
@@ -242,7 +254,7 @@ export const triggerDeliveryStatuses = ['waiting', 'admitted', 'refused'] as con
 const triggerReportStates = ['nothing', 'begun', 'asking', 'ended', 'delivered'] as const
 
 /** How the changes of a delivery's Run are published; the last three are ends. */
-export const triggerPublicationStates = [
+const triggerPublicationStates = [
   'waiting',
   'verifying',
   'publishing',

@@ -7,6 +7,7 @@ import { followSession } from './tools/follow-session.ts'
 import { answerQuestion, decideApproval } from './tools/interactions.ts'
 import { listEnvironments, listRepositories, listRuntimes } from './tools/places.ts'
 import { publishChanges, reviewChanges } from './tools/publications.ts'
+import { listPullRequests, retryPullRequest, showPullRequest, stopPullRequest } from './tools/pull-requests.ts'
 import { forkSession, listSessions, sendMessage, startSession, stopRun } from './tools/sessions.ts'
 
 const tools: readonly Tool[] = [
@@ -19,6 +20,10 @@ const tools: readonly Tool[] = [
   forkSession,
   reviewChanges,
   publishChanges,
+  listPullRequests,
+  showPullRequest,
+  stopPullRequest,
+  retryPullRequest,
   listSessions,
   listRepositories,
   listEnvironments,
@@ -39,7 +44,8 @@ const instructions = `Berth runs coding agents in isolated sandboxes. start_sess
 you. follow_session waits for news: call it with the sequence that it returned last, until the run has ended or the
 agent waits. Questions and plans are answered with answer_question. An approval allows an action outside of the
 sandbox's rules: ask your own user before you decide one. When a run has ended, review_changes shows what it changed,
-and publish_changes opens a pull request of exactly the reviewed revision.`
+and publish_changes opens a pull request of exactly the reviewed revision; with followUp, Berth carries it on until
+it is merged.`
 
 /** Returns a function that makes a server with Berth's tools, for one connection or one request of a caller. */
 export const berthTools = (caller: ToolCaller) => (): McpServer => {

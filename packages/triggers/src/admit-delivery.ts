@@ -12,6 +12,7 @@ import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { outputOf } from './deliver/text-of.ts'
 import { type DueDelivery, sessionOf, setHead } from './delivery-sql.ts'
 import { derivedId } from './derived-id.ts'
+import { isFollowed } from './github/is-followed.ts'
 import { settleEvent } from './github/settle-event.ts'
 import { readPrincipal } from './installation-sql.ts'
 import { runsScripts } from './runs-scripts.ts'
@@ -39,6 +40,9 @@ export async function admitDelivery(context: Context, due: DueDelivery): Promise
   try {
     const grantee = { organizationId, installationId }
     const session = await findSession(context.db, key)
+    if (session !== null && due.event !== null && (await isFollowed(context.db, key, due.event))) {
+      return { kind: 'refused', errorCode: 'pull_request_followed' }
+    }
     const about = { hook: due.hook, begins: session === null }
     const settled = due.event === null ? null : await settleEvent(context, grantee, due.event, about)
     if (settled?.kind === 'refused') return settled

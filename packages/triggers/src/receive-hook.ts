@@ -6,6 +6,7 @@ import { invalidField, refusal } from '@berth/platform/kit/refusal.ts'
 import type { DeliveryRow } from './delivery-sql.ts'
 import { readGitHubEvent } from './github/github-event.ts'
 import { wakeOnEvent } from './github/wake-on-event.ts'
+import { withdraw } from './github/withdraw.ts'
 import { bindsSignature, type HookHeaders, headerOf, isTimely, usualKeys, verifySignature } from './hook-scheme.ts'
 import { openSecrets } from './hook-secret.ts'
 import { findHook } from './hook-sql.ts'
@@ -52,6 +53,7 @@ export async function receiveHook(
   const read = readGitHubEvent(headerOf(posted.headers, 'x-github-event'), body, github)
   if (read.kind === 'ignored') return { status: 200, body: { ignored: read.why } }
   if (read.kind === 'withdrawn') {
+    await withdraw(context, trigger, read.of)
     return { status: 200, body: { ignored: 'it was taken from Berth' } }
   }
   const { event } = read

@@ -1,16 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import type { Publication, TriggerDelivery } from '@berth/contract'
-import type { Context } from '@berth/core/context.ts'
+import type { FollowUp, Publication, TriggerDelivery } from '@berth/contract'
 import { Environments } from '@berth/testing/environments/environments.ts'
-import { DeliveryCrash } from '@berth/testing/faults/delivery-crash.ts'
-import { fileAt, tipOf } from '@berth/testing/git/repositories.ts'
+import { tipOf } from '@berth/testing/git/repositories.ts'
 import { outcome } from '@berth/testing/runs/outcome.ts'
 import { GitHubTriggers, type Hooked } from '@berth/testing/triggers/github-triggers.ts'
 import { until } from '@berth/testing/until.ts'
-import { touch } from '@berth/testing/workspaces/workspace.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { claimChanges, type DueChanges, releaseChanges } from '../src/deliver/changes-sql.ts'
-import { bringFurther } from '../src/deliver/deliver-changes.ts'
 
 const stack = new AsyncDisposableStack()
 let at: GitHubTriggers
@@ -48,71 +43,8 @@ async function fire(trigger: Hooked, event: Parameters<GitHubTriggers['fire']>[1
 
 const publicationsOf = async (sessionId: string) =>
   (await at.test.api.get<{ publications: Publication[] }>(`/v1/sessions/${sessionId}/publications`)).body.publications
-const openPublications = async (sessionId: string) =>
-  (await publicationsOf(sessionId)).filter(({ completedAt }) => completedAt === undefined).length
-
-/** Times that only the process of a test takes for now. */
-const held = '2098-01-01T00:00:00Z'
-const by = { now: new Date('2099-01-01T00:00:00Z'), until: new Date('2099-01-02T00:00:00Z') }
-
-/** Publishes the held changes as the worker of triggers does, in a world of its own. */
-async function bringAll(world: Context): Promise<void> {
-  for (let due: DueChanges | null; ; ) {
-    due = await claimChanges(world.db, by, [])
-    if (due === null) return
-    const step = await bringFurther(world, due, new AbortController().signal)
-    if (step.kind === 'not_now') throw new Error(step.errorCode)
-    const { errorCode: deliver_error, state: deliver_state } = { errorCode: null, state: null, ...step }
-    await releaseChanges(world.db, due, step.kind === 'further' ? step.columns : { deliver_error, deliver_state })
-  }
-}
 
 describe('a trigger that delivers', () => {
-  it('opens one pull request and brings each change there, although a process is killed after any of its steps', async () => {
-    const site = await at.repository()
-    const trigger = await make(
-      { kind: 'pull_request' },
-      { message: 'cd /workspace/project\nuntil [ -e "../go-{{n}}" ]; do sleep 0.1; done\necho {{n}} > made' },
-    )
-    const context = await at.processContext()
-    const { database } = at.test.db
-    const move = (key: string, to: string) =>
-      database.query('update trigger_deliveries set due_at = $2, claimed_until = null where key = $1', [key, to])
-    const published = new Set<string>()
-    for (let n = 1, died = true; died; n++) {
-      const { sessionId, key } = await at.fire(trigger, site.events.comment('@berth', {}, { n: String(n) }))
-      await move(key, held)
-      await touch(database, at.test.dataDir, await at.test.api.session(sessionId), `go-${n}`)
-      await until('a sealed run', async () => (await at.test.api.session(sessionId)).phase === 'idle')
-      const crash = new DeliveryCrash(n, 'dies')
-      const world = { ...context, ...crash.world(context as never) } as Context
-      const isOpen = async () => {
-        const [row] = await at.deliveries(trigger)
-        return ['waiting', 'publishing'].includes(row?.publication?.state ?? '')
-      }
-      const survive = (error: unknown) => {
-        if (!crash.signal.aborted) throw error
-      }
-      await bringAll(world).catch(survive)
-      while (!crash.signal.aborted && (await isOpen())) {
-        await until('the publication to end', async () => (await openPublications(sessionId)) === 0)
-        await bringAll(world).catch(survive)
-      }
-      died = crash.signal.aborted
-      await move(key, 'epoch')
-      await until('the changes to be published', async () => !(await isOpen()))
-      const [delivery] = await at.deliveries(trigger)
-      expect(delivery).toMatchObject({ key, publication: { state: 'published' } })
-      expect(await fileAt(site.gitDir, `svc/${sessionId}`, 'made')).toBe(`${n}\n`)
-      published.add(delivery?.publication?.id ?? '')
-      expect(await publicationsOf(sessionId)).toHaveLength(n)
-      expect(published.size).toBe(n)
-      expect(pullsOf(site.id)).toHaveLength(1)
-    }
-    // It claims four times, and records three steps; between them it brings the workspace back and publishes.
-    expect(published.size).toBeGreaterThan(7)
-  })
-
   it('opens a pull request with the changes of its Run, and later ones of the conversation go to the same', async () => {
     const site = await at.repository()
     const trigger = await make({ kind: 'pull_request', draft: true })
@@ -186,15 +118,18 @@ describe('a trigger that delivers', () => {
   it.each([
     ['true', 'published', ''],
     ['false', 'failed', 'Its changes were not published: `verification_failed` (`unit`).'],
-  ])('is verified first: %s', async (command, state, said) => {
+  ])('is verified first: %s', async (command, state, text) => {
     const site = await at.repository()
     const { id } = await new Environments(at.test.api).make({ checks: [{ name: 'unit', run: command }] })
     const session = { runtime: 'shell', environment: { id } }
-    const trigger = await make({ kind: 'pull_request', verified: true }, { session })
-    const { publication } = await fire(trigger, site.events.comment('@berth make it'))
+    const trigger = await make({ kind: 'pull_request', verified: true, followUp: { maxAttempts: 2 } }, { session })
+    const { publication, sessionId } = await fire(trigger, site.events.comment('@berth make it'))
     expect(publication).toMatchObject({ state, verificationId: expect.any(String) })
     expect(pullsOf(site.id)).toHaveLength(state === 'published' ? 1 : 0)
-    expect(commentsOf(site.id)[0]?.body).toContain(said)
+    expect(commentsOf(site.id)[0]?.body).toContain(text)
+    const path = `/v1/sessions/${sessionId}/publications/${publication?.id ?? randomUUID()}/follow-up`
+    const { followUp } = (await at.test.api.get<{ followUp?: FollowUp }>(path)).body
+    expect(followUp?.maxAttempts).toBe(state === 'published' ? 2 : undefined)
   })
 
   it.each([

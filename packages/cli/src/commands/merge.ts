@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { type BerthClient, type Merge, settled } from '@berth/client'
+import { type Merge, settled } from '@berth/client'
 import { deliveryError } from '../delivery-error.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
-import { UsageError } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
+import { lastPullRequest } from './last-pull-request.ts'
 
 export interface MergeOptions {
   readonly strategy: 'merge' | 'squash' | 'rebase'
@@ -42,13 +42,6 @@ export async function merge(
   )
   await stdout.line(options.json ? jsonLine(decided) : printableLine(resultOf(decided)))
   return decided.status === 'succeeded' ? exitCode.completed : exitCode.failed
-}
-
-async function lastPullRequest(client: BerthClient, sessionId: string): Promise<string> {
-  for await (const { id, result } of client.items('listPublications', { sessionId })) {
-    if (result?.pullRequest !== undefined) return id
-  }
-  throw new UsageError('the session has no pull request to merge; `berth publish` opens one')
 }
 
 function resultOf({ id, pullRequestNumber, mergedCommitSha, lastError }: Merge): string {

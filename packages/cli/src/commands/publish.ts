@@ -8,10 +8,11 @@ import type { CommandIo } from '../io.ts'
 import { jsonLine, printable, printableLine } from '../terminal-text.ts'
 import { attachWorkspace, bringingBack } from './lapsed-workspace.ts'
 import { progress } from './progress.ts'
+import { type FollowOptions, followUpOf, requireFollow } from './pull-requests.ts'
 import { readChanges } from './review.ts'
 import { printVerification, verify } from './verify.ts'
 
-export interface PublishOptions {
+export interface PublishOptions extends FollowOptions {
   /** Absent: title and body are those of the agent's last message. */
   readonly title?: string
   readonly body?: string
@@ -26,6 +27,8 @@ export interface PublishOptions {
   readonly restore?: boolean
   /** Has the revision verified first, and publishes it only if that has passed. */
   readonly verified?: boolean
+  /** Has the service carry the pull request on until it is merged. */
+  readonly follow?: boolean
 }
 
 /**
@@ -37,6 +40,8 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
   const { branch, draft, direct } = options
   if (direct && (draft || branch !== undefined))
     throw new UsageError('--direct cannot be combined with --draft or --branch')
+  if (direct && options.follow) throw new UsageError('--direct opens no pull request to follow')
+  requireFollow(options.follow, options)
   if (options.base !== undefined) await requireTarget(sessionId, options.base, client)
   const say = progress(io, options.json === true)
   if (options.restore) await attachWorkspace(sessionId, io)
@@ -69,6 +74,7 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
         ...(branch !== undefined && { branch }),
         ...(draft && { draft }),
         ...(options.verified && { verified: true }),
+        ...(options.follow && { followUp: followUpOf(options) }),
       },
     })
   })
@@ -82,6 +88,8 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
     ({ completedAt }) => completedAt !== undefined,
   )
   await stdout.line(options.json ? jsonLine(publication) : printableLine(resultOf(publication)))
+  const isFollowed = options.follow === true && publication.result?.pullRequest !== undefined
+  if (isFollowed) await say(`following it; \`berth pr show ${sessionId}\` says how it stands`)
   return publication.status === 'succeeded' ? exitCode.completed : exitCode.failed
 }
 

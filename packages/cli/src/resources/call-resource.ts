@@ -122,6 +122,7 @@ async function inputOf(resource: ResourceCommand, values: readonly unknown[], op
 /** @throws UsageError as `readJson` */
 async function readValue(value: unknown, flags: string, as: ResourceOption['as']): Promise<unknown> {
   if (as === 'json') return readJson(flags, String(value))
+  if (as === 'flag') return 'true'
   if (as === 'usd') return amountOf(value as Dollars)
   return as === 'budget' ? budgetOf(value as Dollars) : value
 }

@@ -21,8 +21,8 @@ export interface ResourceOption {
   readonly required?: true
   readonly choices?: readonly string[]
   readonly standard?: string
-  /** A list is an option that may be repeated, and JSON the content of a file; `-` is standard input. */
-  readonly as?: 'budget' | 'count' | 'list' | 'json' | 'seconds' | 'usd'
+  /** A flag sends the text `true`, a list is an option that may be repeated, and JSON the content of a file; `-` is standard input. */
+  readonly as?: 'budget' | 'count' | 'flag' | 'list' | 'json' | 'seconds' | 'usd'
 }
 
 /** How an answer is shown; with `--json`, a list prints one item a line, and a thing prints itself. */

@@ -18,6 +18,7 @@ export const workGroups: readonly ResourceGroup[] = [
   { name: 'verifications', does: 'read how the checks of revisions went' },
   { name: 'publications', does: "read a session's publications, and what their pull requests wait for" },
   { name: 'merges', does: 'read the merges of a publication' },
+  { name: 'pr', does: 'see the pull requests that were published, and who has the next step' },
 ]
 
 /** Commands on the work of Sessions: each calls one operation. */
@@ -131,6 +132,32 @@ export const workResources: Readonly<Record<string, ResourceRow>> = {
     operation: 'listMerges',
     does: 'list the merges of a publication, newest first',
     columns: { MERGE: 'id', STATUS: 'status', STRATEGY: 'strategy', COMMIT: 'mergedCommitSha' },
+  },
+  'pr list': {
+    operation: 'listPullRequests',
+    does: 'list the pull requests that sessions have published, the last changed first',
+    options: [
+      {
+        flags: '--state <state>',
+        does: 'only those in this state',
+        choices: ['open', 'draft', 'merged', 'closed', 'unknown'],
+      },
+      { flags: '--mine', does: 'only those of sessions that you started', as: 'flag' },
+    ],
+    columns: {
+      SESSION: 'sessionId',
+      PULL: 'number',
+      STATE: 'state',
+      TURN: 'turn',
+      FOLLOWED: 'followUp.state',
+      REASON: 'followUp.reason',
+      ATTEMPTS: 'followUp.attempts',
+      COST: 'costUsd',
+      CHANGED: 'updatedAt',
+      REPOSITORY: 'repository',
+      TITLE: 'title',
+    },
+    examples: ['', '--state open', '--json | jq -r \'select(.turn == "person") | .url\''],
   },
   'merges show': { operation: 'getMerge', member: 'merge', does: 'show a merge as it is now' },
 }

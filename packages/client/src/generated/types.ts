@@ -753,6 +753,7 @@ export interface DeliverOfTrigger {
   text?: 'summary' | 'output'
   /** Verify the revision first, and publish it only if that has passed. */
   verified?: boolean
+  followUp?: FollowUpOfTrigger
 }
 
 /** The limits of the deployment, and the capabilities of the caller. */
@@ -1222,6 +1223,20 @@ export interface FollowUpEndedData {
 
 export interface FollowUpEnvelope {
   followUp: FollowUp
+}
+
+/** The bounds of a follow-up. */
+export interface FollowUpOfTrigger {
+  /** How many Turns the events of the pull request may make. */
+  maxAttempts?: number
+  /** US dollars for models that the Runs of those Turns may cost. No Turn begins once they are spent. */
+  budgetUsd?: number
+  /** How long it goes on. */
+  days?: number
+  /** `when_ready` merges exactly the published head once the host takes it. It needs `svc.cloud.merges:create` as well. */
+  merge?: 'never' | 'when_ready'
+  /** What makes the agent work on. */
+  on?: Array<'checks' | 'reviews' | 'conflicts' | 'base'>
 }
 
 /** The bounds of a follow-up. */
@@ -3094,6 +3109,7 @@ export interface TriggerDeliver {
   text?: 'summary' | 'output'
   /** Verify the revision first, and publish it only if that has passed. */
   verified?: boolean
+  followUp?: FollowUpRequest
 }
 
 export interface TriggerDelivery {
@@ -3144,12 +3160,14 @@ export interface TriggerHook {
     field?: string
   }
   github?: {
-    /** A new comment with the mention, the label added, a check or a suite of checks failed, or a review of a pull request that requests changes or comments. */
-    on: Array<'comment' | 'label' | 'check_failed' | 'review'>
+    /** A new comment with the mention, the label added, an issue assigned, a check or a suite of checks failed, or a review of a pull request that requests changes or comments. */
+    on: Array<'comment' | 'label' | 'issue_assigned' | 'check_failed' | 'review'>
     /** A word that a comment must hold; `@berth` if absent. */
     mention?: string
     /** Name of the label; `berth` if absent. */
     label?: string
+    /** Login that an issue is assigned to, a user's or an App's without `[bot]`; `berth` if absent. */
+    assignee?: string
     /** As `owner/name`; all that are granted to the installation if absent. */
     repositories?: string[]
     /** What becomes of events of pull requests from forks: `refuse` if absent; `base` begins on the base branch, without the code of the fork. */

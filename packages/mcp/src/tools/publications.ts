@@ -2,6 +2,7 @@ import { type ReviewFile, settled } from '@berth/client'
 import { Type } from 'typebox'
 import { clip } from '../text.ts'
 import { tool } from '../tool.ts'
+import { followUpInput } from './pull-requests.ts'
 
 /** A model reads this much of a patch at once. */
 const PATCH_CHARACTERS_MOST = 60_000
@@ -70,6 +71,7 @@ export const publishChanges = tool({
     body: Type.Optional(Type.String()),
     branch: Type.Optional(Type.String()),
     draft: Type.Optional(Type.Boolean()),
+    followUp: Type.Optional(followUpInput),
     publicationId: Type.Optional(
       Type.String({ format: 'uuid', description: 'A new UUID. With it, the call can be repeated safely.' }),
     ),

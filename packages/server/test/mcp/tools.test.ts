@@ -126,6 +126,19 @@ describe.each([
     const published = await call(client, 'publish_changes', order)
     expect(published).toMatchObject({ status: 'succeeded', pullRequest: { number: expect.any(Number) } })
     expect((await call(client, 'publish_changes', order))['pullRequest']).toEqual(published['pullRequest'])
+    const { number } = published['pullRequest'] as { number: number }
+    const { pullRequests } = await call(client, 'list_pull_requests')
+    expect(pullRequests).toContainEqual(expect.objectContaining({ sessionId, number, followUp: null }))
+    await expect(call(client, 'show_pull_request', { sessionId })).rejects.toThrow(/cloud_follow_up_not_found/)
+    const followed = { followUp: expect.objectContaining({ state: 'watching', maxAttempts: 3 }) }
+    expect(await call(client, 'retry_pull_request', { sessionId, followUp: { maxAttempts: 3 } })).toMatchObject(
+      followed,
+    )
+    expect(await call(client, 'retry_pull_request', { sessionId })).toMatchObject(followed)
+    expect(await call(client, 'stop_pull_request', { sessionId })).toMatchObject({
+      number,
+      followUp: { state: 'stopped' },
+    })
     expect((await call(client, 'list_sessions'))['sessions']).toContainEqual(expect.objectContaining({ sessionId }))
   })
 

@@ -138,7 +138,8 @@ export class GitHubTriggers {
     const { database } = this.test.db
     const { organizationId } = this.test.tenant
     const url = `${this.server.url}/o/r/pull/${number}`
-    const result = { branch: 'svc/x', commitSha: '0'.repeat(40), pullRequest: { number, url, draft: false } }
+    const pullRequest = { number, url, draft: false, reused: false }
+    const result = { delivery: 'pull_request', branch: 'svc/x', commitSha: '0'.repeat(40), pullRequest }
     const revision = '0'.repeat(64)
     await database.query(
       `insert into reviews (organization_id, session_id, revision, base_oid, base_tree, head_tree, target_branch,

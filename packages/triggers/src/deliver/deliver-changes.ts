@@ -21,7 +21,7 @@ import { settleRevision } from './settle-revision.ts'
 import { publishedText } from './text-of.ts'
 
 /** How a step ended. */
-export type Step =
+type Step =
   | { readonly kind: 'further'; readonly columns: Partial<DeliveryRow> }
   | { readonly kind: 'ended'; readonly state: 'published' | 'unchanged' | 'failed'; readonly errorCode: string | null }
   /** The same may succeed later. */
@@ -115,6 +115,7 @@ async function next(
     delivery: deliver.kind,
     draft: deliver.draft ?? false,
     verified: deliver.verified ?? false,
+    ...(deliver.followUp !== undefined && { followUp: deliver.followUp }),
   })
   return { kind: 'further', columns: { deliver_state: 'publishing', publication_id: publicationId } }
 }

@@ -8,7 +8,7 @@ const TITLE_CHARACTERS = 256
 const FOOTER_BYTES = 2_048
 
 /** The text of a Publication. */
-export interface PublishedText {
+interface PublishedText {
   readonly title: string
   /** Markdown. */
   readonly body: string
@@ -40,7 +40,7 @@ export function titleLine(text: string): string {
 }
 
 /** What a text is made of. */
-export interface TextParts {
+interface TextParts {
   readonly deliver: TriggerDeliver
   readonly run: { readonly result: { readonly summary?: string } | null; readonly output: string | null }
   readonly session: { readonly title: string; readonly url: string }

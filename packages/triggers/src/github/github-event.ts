@@ -39,7 +39,7 @@ interface EventText {
 }
 
 /** The issue or pull request of which somebody has taken the label off, or the assignment away. */
-export type Withdrawal = Pick<GitHubEvent, 'host' | 'repositoryId' | 'number'>
+export type Withdrawal = Pick<GitHubEvent, 'host' | 'repositoryId' | 'number' | 'isPull'>
 
 type ReadEvent =
   | { readonly kind: 'event'; readonly event: GitHubEvent; readonly texts: EventText }
@@ -68,7 +68,7 @@ export function readGitHubEvent(name: string, body: unknown, config: GitHubConfi
   }
   const withdrawn = withdrawnIn(name, body, config)
   if (withdrawn !== null) {
-    return { kind: 'withdrawn', of: { host: `github:${address.host}`, repositoryId, number: withdrawn } }
+    return { kind: 'withdrawn', of: { host: `github:${address.host}`, repositoryId, ...withdrawn } }
   }
   const found = findIn(name, body, config)
   if (typeof found === 'string') return ignored(found)
@@ -150,20 +150,21 @@ function isLogin(login: string | null, wanted: string): boolean {
   return login !== null && names.includes(login.toLowerCase())
 }
 
-/** Returns the number of the issue or pull request that an event takes from Berth; null if it takes none. */
+/** Returns the issue or pull request that an event takes from Berth; null if it takes none. */
 function withdrawnIn(
   name: string,
   body: unknown,
-  { on, label: wanted = 'berth', assignee }: GitHubConfig,
-): number | null {
+  { on, label: wanted = 'berth', assignee = 'berth' }: GitHubConfig,
+): Pick<Withdrawal, 'number' | 'isPull'> | null {
   const does = `${name}.${textAt(body, 'action') ?? ''}`
   if (does === 'issues.unassigned' && on.includes('issue_assigned')) {
-    return isLogin(textAt(body, 'assignee.login'), assignee ?? 'berth') ? numberAt(body, 'issue.number') : null
+    const isOurs = isLogin(textAt(body, 'assignee.login'), assignee)
+    return isOurs ? { number: numberAt(body, 'issue.number'), isPull: false } : null
   }
   const place = { 'issues.unlabeled': 'issue', 'pull_request.unlabeled': 'pull_request' }[does]
   if (place === undefined || !on.includes('label')) return null
   const isOurs = textAt(body, 'label.name')?.toLowerCase() === wanted.toLowerCase()
-  return isOurs ? numberAt(body, `${place}.number`) : null
+  return isOurs ? { number: numberAt(body, `${place}.number`), isPull: place === 'pull_request' } : null
 }
 
 function review(body: unknown): Found | string {

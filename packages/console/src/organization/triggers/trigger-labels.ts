@@ -50,6 +50,7 @@ export const statusLabel: Readonly<Record<string, readonly [label: string, dot: 
 const reasons: Readonly<Record<string, string>> = {
   actor_may_not_write: 'Whoever did it may not push to the repository.',
   pull_request_of_fork: 'The pull request comes from a fork.',
+  pull_request_followed: 'The follow-up of the pull request takes it.',
   branch_moved: 'The branch had moved on from the commit that failed.',
   authority_revoked: 'The installation is revoked, or may make no Sessions.',
   cloud_repository_grant_required: 'The repository is not granted to the installation.',

@@ -51,6 +51,7 @@ export const commands: Readonly<Record<string, string>> = {
   listPricedModels: 'models list',
   listPublicationChecks: 'publications checks <session> <publication>',
   listPublications: 'publications list <session>',
+  listPullRequests: 'pr list',
   listRepositories: 'repositories list',
   listRepositoryGrants: 'grants list',
   listRuntimes: 'runtimes list',
