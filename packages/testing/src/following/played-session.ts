@@ -137,7 +137,7 @@ export async function playPublications(
         await tx.query('update publications set commit_sha = $2 where id = $1', [row.id, commitSha])
         await noteHead(tx, key, { number, headSha: commitSha }, now)
       }
-      const ended = await finishPublication(tx, claim, isPushed ? { result } : { errorCode: 'branch_moved' }, now)
+      const ended = await finishPublication(tx, claim, isPushed ? { result } : { errorCode: 'branch_moved' }, null, now)
       if (ended !== null) await appendEvents(tx, key, [publicationEvent(ended)], now)
     })
   }
