@@ -80,6 +80,7 @@ export const innerRooms: Readonly<Record<string, Rooms>> = {
     'statements',
     'follow-ups',
     'publications',
+    'bringing',
     'merges',
     'following',
     'purge',

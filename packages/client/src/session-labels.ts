@@ -22,6 +22,8 @@ const reasons: Readonly<Record<string, string>> = {
   environment_setup_failed: 'the setup script of the environment failed',
   turn_execution_lost: 'the agent was lost and could not be recovered',
   resume_unavailable: 'the saved work could not be restored',
+  bring_failed: 'the commits that it needs could not be brought into the workspace',
+  push_conflict: 'somebody else pushed commits that conflict with the work',
   authority_revoked_dispatch: 'whoever asked may no longer use Berth',
   authority_revoked: 'whoever asked may no longer use Berth',
   shell_exit_nonzero: 'the script exited with an error',

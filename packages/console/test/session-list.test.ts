@@ -122,6 +122,7 @@ describe('the list of a person', () => {
           workspace_manifest: '',
           home_manifest: null,
           stored_bytes: 0,
+          brought: null,
           sealed_at: new Date(),
           blobs: [],
         },

@@ -211,7 +211,7 @@ export const WorkspaceProgress = Type.Object(
     stepId: Type.String({ description: 'The same at the start and at the end of a step.' }),
     step: openString([
       ...['fetch_repository', 'bring_image', 'unpack_extensions', 'create_sandbox', 'restore', 'place_image'],
-      'place_repository',
+      ...['place_repository', 'bring_commits'],
     ]),
     title: Type.String({ description: 'The step in words for people.' }),
     status: Type.Enum(['started', 'succeeded', 'failed'], { type: 'string' }),

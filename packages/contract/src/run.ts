@@ -39,6 +39,8 @@ export const runOutcomeFields = {
       'environment_setup_failed',
       'turn_execution_lost',
       'resume_unavailable',
+      'bring_failed',
+      'push_conflict',
       'authority_revoked_dispatch',
       'authority_revoked',
       'shell_exit_nonzero',

@@ -29,6 +29,7 @@ import { taskOf } from './claim/hold-sql.ts'
 import { underFence } from './claim/under-fence.ts'
 import { SupervisorConnection } from './supervisor/connection.ts'
 import { ConnectionClosedError, FenceLostError, failureFields, isSandboxLost } from './supervisor/errors.ts'
+import { BringFailed, bringCommits, settlePlacing } from './workspace/bring-commits.ts'
 import { freezeAtRest, freezeToSeal } from './workspace/freeze-lease.ts'
 import { parkRun } from './workspace/park-run.ts'
 import { placeInputs } from './workspace/place-inputs.ts'
@@ -151,6 +152,12 @@ async function step(context: ExecutionContext, given: RunClaim, signal: AbortSig
       await endClaimedRun(context, claim, { ...outcome, summary: error.message })
       return true
     }
+    if (error instanceof BringFailed) {
+      context.log.info({ err: error, runId: run.id }, 'commits could not be brought into a workspace')
+      const outcome = { status: 'failed', stopReason: 'error', errorCode: error.code } as const
+      await endClaimedRun(context, claim, { ...outcome, summary: error.message })
+      return false
+    }
     if (error instanceof HostSpent && (await giveBackUnplaced(context, claim))) return true
     // A parked Run keeps its checkpoint and is tried again from it; each try counts as a handover.
     if (error instanceof ProvisionFailed && run.status === 'dispatching') {
@@ -174,6 +181,7 @@ const isElsewhere = ({ driver }: ExecutionContext): boolean => driver.kind === '
 async function sealEnded(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
   if (claim.run.handovers <= context.limits.maxHandovers) {
     await freezeToSeal(context, claim, signal)
+    await settlePlacing(context, claim, signal)
     return sealRun(context, claim, signal)
   }
   context.log.error({ runId: claim.runId }, 'sealing a run keeps losing its workers')
@@ -253,9 +261,10 @@ async function attach(
       approach.signal.throwIfAborted()
       throw error
     })
-  const lease = await onTheWay(provision(context, claim, runtime, approach.signal))
+  const provided = await onTheWay(provision(context, claim, runtime, approach.signal))
   const [turn, session, budgets] = await reading
   if (turn === null) throw new Error(`run ${claim.runId} has no turn`)
+  const lease = await onTheWay(bringCommits(context, claim, { runtime, lease: provided, turn }, approach.signal))
   await onTheWay(orAborted(placeInputs(context, lease.id, turn), approach.signal))
   const interrupt = new AbortController()
   await using held = new AsyncDisposableStack()

@@ -1,5 +1,6 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable, Statement } from '@berth/platform/storage/postgres/database.ts'
+import type { Brought } from './brought.ts'
 import { changeCheckpoints } from './change-checkpoints.ts'
 import { continuationRun } from './continuation-run.ts'
 
@@ -11,6 +12,8 @@ export interface CheckpointRow {
   readonly agent_session_id: string | null
   readonly workspace_manifest: string
   readonly home_manifest: string | null
+  /** Commits that the workspace holds besides the pinned one; null: none. */
+  readonly brought: Brought | null
   readonly sealed_at: Date
   readonly damaged_at: Date | null
 }
@@ -101,8 +104,8 @@ export async function insertCheckpoint(
     {
       text: `
         insert into checkpoints (organization_id, session_id, run_id, runtime, conversation, agent_session_id,
-          workspace_manifest, home_manifest, stored_bytes, blobs, sealed_at)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+          workspace_manifest, home_manifest, stored_bytes, blobs, sealed_at, brought)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
       values: [
         organizationId,
         sessionId,
@@ -115,6 +118,7 @@ export async function insertCheckpoint(
         checkpoint.stored_bytes,
         checkpoint.blobs,
         checkpoint.sealed_at,
+        checkpoint.brought === null ? null : JSON.stringify(checkpoint.brought),
       ],
     },
     {

@@ -23,7 +23,8 @@ export async function findForkable(db: Queryable, key: SessionKey, runId: string
 
 /**
  * Copies a checkpoint to a Run of another Session of the organization, with the names of its blobs. Those are stored once,
- * and stay as long as one of the two names them.
+ * and stay as long as one of the two names them. Commits that it holds come along, but for whose branch they continue is the
+ * other Session's.
  */
 export async function copyCheckpoint(
   tx: Queryable,
@@ -35,9 +36,9 @@ export async function copyCheckpoint(
     {
       text: `
         insert into checkpoints (organization_id, session_id, run_id, runtime, conversation, agent_session_id,
-          workspace_manifest, home_manifest, stored_bytes, blobs, sealed_at)
+          workspace_manifest, home_manifest, stored_bytes, blobs, sealed_at, brought)
         select organization_id, $4, $5, runtime, conversation, agent_session_id, workspace_manifest, home_manifest,
-          stored_bytes, blobs, sealed_at
+          stored_bytes, blobs, sealed_at, brought || '{"head": null}'::jsonb
         from checkpoints where organization_id = $1 and session_id = $2 and run_id = $3`,
       values: [key.organizationId, key.sessionId, runId, to.sessionId, to.runId],
     },

@@ -19,7 +19,8 @@ export function repositorySources({ db, gitHosts }: Pick<Context, 'db' | 'gitHos
       const grant = await findActiveGrant(db, grantee, pinned.source.grantId)
       const host = grant === null ? null : gitHosts.find(grant.host)
       if (grant === null || host === null) return 'revoked'
-      const { baseBranch, baseOid } = pinned.source
+      const { baseBranch } = pinned.source
+      const baseOid = pinned.brought ?? pinned.source.baseOid
       const repository = { account: grant.account, repositoryId: grant.repository_id }
       return { organizationId: key.organizationId, host, repository, baseBranch, baseOid }
     },
@@ -29,10 +30,20 @@ export function repositorySources({ db, gitHosts }: Pick<Context, 'db' | 'gitHos
   }
 }
 
-async function readPinned(db: Queryable, key: SessionKey): Promise<{ source: Source; owner_id: string } | null> {
-  const { rows } = await db.query<{ source: Source; owner_id: string }>({
+interface Pinned {
+  readonly source: Source
+  readonly owner_id: string
+  /** The commit with which the attached workspace is compared, if that is another one. */
+  readonly brought: string | null
+}
+
+async function readPinned(db: Queryable, key: SessionKey): Promise<Pinned | null> {
+  const { rows } = await db.query<Pinned>({
     name: 'read-delivery-source',
-    text: 'select source, owner_id from sessions where organization_id = $1 and id = $2 and source is not null',
+    text: `
+      select s.source, s.owner_id, l.brought ->> 'baseOid' as brought from sessions s
+      left join leases l on l.organization_id = s.organization_id and l.session_id = s.id and l.ended_at is null
+      where s.organization_id = $1 and s.id = $2 and s.source is not null`,
     values: [key.organizationId, key.sessionId],
   })
   return rows[0] ?? null

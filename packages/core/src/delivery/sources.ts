@@ -7,6 +7,7 @@ export interface DeliverySource {
   readonly host: GitHost
   readonly repository: RepositoryRef
   readonly baseBranch: string
+  /** The commit with which the attached workspace is compared: the pinned one, or one that was brought since. */
   readonly baseOid: string
 }
 

@@ -264,8 +264,8 @@ export interface HostTalk extends HostComments {
 /** A commit for the host to make, of objects that the repository has. */
 export interface HostCommit {
   readonly tree: string
-  /** Null: it is the first commit of the repository. */
-  readonly parent: string | null
+  /** The one of its branch first; none: it is the first commit of the repository. */
+  readonly parents: readonly string[]
   readonly message: string
 }
 

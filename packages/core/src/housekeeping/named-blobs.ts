@@ -3,8 +3,8 @@ import type { Database } from '@berth/platform/storage/postgres/database.ts'
 const PAGE = 10_000
 
 /**
- * Every blob that a row names: of Turns' files, sealed logs, Artifacts, reviews, checkpoints, engines of releases, archives, caches and
- * images.
+ * Every blob that a row names: of Turns' files, sealed logs, Artifacts, reviews, checkpoints, engines of releases, archives, caches,
+ * images and merges that are being placed.
  */
 const namedBlobs = `
   select file ->> 'sha256' as sha256 from turns, jsonb_array_elements(files) as file
@@ -19,7 +19,8 @@ const namedBlobs = `
   union all select sha256 from environment_archives
   union all select unnest(blobs) from environment_caches
   union all select unnest(blobs) from environment_images
-  union all select engine_sha256 from leases where engine_sha256 is not null and ended_at is null`
+  union all select engine_sha256 from leases where engine_sha256 is not null and ended_at is null
+  union all select placing ->> 'pack' from leases where placing ->> 'pack' is not null and ended_at is null`
 
 /**
  * Yields the digests of every blob that a row names, as of one moment after the call. A cursor holds the snapshot, so

@@ -29,6 +29,7 @@ export type StepName =
   | 'create sandbox'
   | 'place source'
   | 'restore'
+  | 'bring commits'
   | 'apply environment'
   | 'attach'
   | 'start agent'

@@ -10,6 +10,22 @@ it.each(['plain.txt', 'note #1.md', 'why?.txt', '100%.txt', 'a\\b', 'täglich\n.
   expect(fileURLToPath(link.uri)).toBe(inputPath(3, name))
 })
 
+test('tells an agent of the commits that came into its files and of what is in conflict, but not a script', () => {
+  const turn = { sequence: 3, message: 'bring it on', files: [] } as unknown as TurnRow
+  const oid = 'a'.repeat(40)
+  const brought = {
+    ...{ baseOid: oid, head: null, turnId: '', merged: [{ kind: 'base' as const, oid }], submodules: ['vendor/lib'] },
+    ...{ conflicts: [{ path: 'src/a.ts', kind: 'contents' }], conflictCount: 3 },
+  }
+  const [told, message, ...more] = promptBlocks(turn, null, { brought }) as { text: string }[]
+  expect(told?.text).toContain(`${oid}, the present commit of the branch that your work goes to`)
+  expect(told?.text).toContain('- src/a.ts (contents)\n- and 2 more')
+  expect(told?.text).toContain('vendor/lib')
+  expect([message?.text, more]).toEqual(['bring it on', []])
+  expect(promptBlocks(turn, null, { brought, isScript: true })).toHaveLength(1)
+  expect(promptBlocks(turn, null, { brought: { ...brought, merged: [] } })).toHaveLength(1)
+})
+
 test('keeps a name that fits, and shortens a longer one to its beginning, a digest and its extension', () => {
   expect(inputFileName('a.txt')).toBe('a.txt')
   expect(inputFileName('x'.repeat(255))).toBe('x'.repeat(255))

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { Brought } from '@berth/core/checkpoints/brought.ts'
 import { type InteractionRow, requestOf } from '@berth/core/sessions/interactions/interaction.ts'
 import type { OutputIssue } from '@berth/core/sessions/outputs/judge-output.ts'
 import type { TurnRow } from '@berth/core/sessions/turns/turn.ts'
@@ -11,14 +12,20 @@ export const inputPath = (turnSequence: number, name: string): string =>
   `/workspace/.berth/inputs/${turnSequence}/${inputFileName(name)}`
 
 /**
- * Returns a Turn as ACP content: the recap if the agent needs one, the message verbatim, a link to each file, then how to
- * answer if the Turn asks for an output.
+ * Returns a Turn as ACP content: the recap if the agent needs one, the commits that were merged into its files, the
+ * message verbatim, a link to each file, then how to answer if the Turn asks for an output.
  *
+ * @param brought what the workspace holds since this Turn; null if the Turn brought nothing
  * @param isScript the agent runs the message, so it is told nothing else
  */
-export function promptBlocks(turn: TurnRow, recap: string | null, isScript = false): object[] {
+export function promptBlocks(
+  turn: TurnRow,
+  recap: string | null,
+  { isScript = false, brought = null }: { readonly isScript?: boolean; readonly brought?: Brought | null } = {},
+): object[] {
   return [
     ...(recap === null ? [] : [{ type: 'text', text: recap }]),
+    ...(brought === null || brought.merged.length === 0 || isScript ? [] : [{ type: 'text', text: broughtText(brought) }]),
     { type: 'text', text: turn.message },
     ...turn.files.map(file => ({
       type: 'resource_link',
@@ -40,6 +47,33 @@ export function answerBlocks(rows: readonly InteractionRow[]): object[] {
     type: 'text',
     text: row.budget_id === null ? `${questionOf(row)}\n\n${answerOf(row)}` : budgetRaised,
   }))
+}
+
+/** Tells an agent which commits were merged into its files, and what it has to finish of that. */
+export function broughtText({ merged, conflicts, conflictCount, submodules, baseOid }: Brought): string {
+  const names = merged.map(({ kind, oid }) =>
+    kind === 'base'
+      ? `${oid}, the present commit of the branch that your work goes to`
+      : `${oid}, which somebody else has pushed to the branch of your work`,
+  )
+  const rest = conflictCount - conflicts.length
+  return [
+    `Before this message, commits were merged into the files of your working tree: ${names.join('; and ')}. Nothing was committed in your repository, and your branch did not move. \`git diff ${baseOid}\` shows what is your work.`,
+    ...(conflictCount === 0
+      ? ['There were no conflicts.']
+      : [
+          'These paths are in conflict. Where git could not unite the lines of a file, both sides stand between `<<<<<<< work` (your work) and `>>>>>>>` (the merged commit). Of a binary file, and of one that one side has deleted and the other changed, the version that is left is in place. Resolve every one, and leave no markers:',
+          [
+            ...conflicts.map(({ path, kind }) => `- ${path} (${kind})`),
+            ...(rest > 0 ? [`- and ${rest} more: search for the markers`] : []),
+          ].join('\n'),
+        ]),
+    ...(submodules.length === 0
+      ? []
+      : [
+          `These submodules moved to another commit. If you have checked one out, check that commit out, or it counts as your change: ${submodules.join(', ')}`,
+        ]),
+  ].join('\n\n')
 }
 
 /** Tells an agent that was stopped by a budget that it may go on. */

@@ -11,7 +11,7 @@ import type { ApplyParts } from './apply-parts.ts'
  * @throws ClaimLost before it resumes a sandbox that another worker may be saving now; whatever `work` throws
  */
 export async function whileFrozen<T>(
-  { context, claim, lease, runtime }: ApplyParts,
+  { context, claim, lease, runtime }: Pick<ApplyParts, 'context' | 'claim' | 'lease' | 'runtime'>,
   signal: AbortSignal,
   work: () => Promise<T>,
 ): Promise<T> {

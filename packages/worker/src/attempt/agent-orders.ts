@@ -252,8 +252,11 @@ export class AgentOrders {
   }
 
   #promptBlocks(): object[] {
-    const { runtime, turn, unheard } = this.#parts
-    if (unheard.length === 0) return promptBlocks(turn, this.#recap, runtime.isScript === true)
+    const { lease, runtime, turn, unheard } = this.#parts
+    if (unheard.length === 0) {
+      const brought = lease.brought?.turnId === turn.id ? lease.brought : null
+      return promptBlocks(turn, this.#recap, { isScript: runtime.isScript === true, brought })
+    }
     return [...(this.#recap === null ? [] : [{ type: 'text', text: this.#recap }]), ...answerBlocks(unheard)]
   }
 

@@ -3,6 +3,7 @@ import { type CheckpointRow, findResumable, markDamaged } from '@berth/core/chec
 import { type RestoreRefusal, RestoreRefused } from '@berth/core/checkpoints/errors.ts'
 import { platformNames } from '@berth/core/checkpoints/platform-names.ts'
 import { restoreTree } from '@berth/core/checkpoints/restore-tree.ts'
+import { markBrought } from '@berth/core/sessions/leases/brought-sql.ts'
 import { startAgentFrom } from '@berth/core/sessions/leases/lease-sql.ts'
 import { appendEvents } from '@berth/core/sessions/log/append.ts'
 import { readRecap } from '@berth/core/sessions/runs/recap.ts'
@@ -44,6 +45,7 @@ export async function restoreSession(
   await underFence(context, claim, async tx => {
     const now = clock.now()
     await startAgentFrom(tx, leaseId, { agentSessionId: checkpoint.agent_session_id, recap })
+    if (checkpoint.brought !== null) await markBrought(tx, leaseId, checkpoint.brought)
     const data = {
       activityId: randomUUID(),
       name: 'restore',

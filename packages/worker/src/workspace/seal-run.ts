@@ -171,6 +171,7 @@ async function toCheckpoint(
       home_manifest: home.tree?.manifest.toString('utf8') ?? null,
       stored_bytes: manifests.reduce((sum, { storedBytes }) => sum + storedBytes, 0),
       blobs: blobs.flat().map(({ sha256 }) => sha256),
+      brought: lease.brought,
     },
     omissions: [
       ...(home.left === undefined ? [] : [homeOmission(home.left)]),

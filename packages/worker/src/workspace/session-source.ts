@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Source } from '@berth/contract'
+import { findResumable } from '@berth/core/checkpoints/checkpoint-sql.ts'
 import { CheckOutFailed, checkOut } from '@berth/core/git/check-out.ts'
 import { GitHostError } from '@berth/core/git-hosts/git-host.ts'
 import { loseSource } from '@berth/core/repositories/lost-source.ts'
@@ -27,8 +28,12 @@ export class SourceUnavailable extends Error {
 }
 
 /** Delays before an unresponsive Git host is asked again; it may ask for longer ones, up to the bound. */
-const PAUSES_MS = [500, 2000, 5000] as const
+export const hostPausesMs = [500, 2000, 5000] as const
 const MAX_PAUSE_MS = 15_000
+
+/** Returns how long to wait for a host that has failed. */
+export const pauseAtHost = (pauseMs: number, { retryAfterMs = 0 }: GitHostError): number =>
+  Math.min(Math.max(pauseMs, retryAfterMs), MAX_PAUSE_MS)
 
 /**
  * Brings the Session's pinned commit into the mirror on this host. If the Git host refuses it for good and earlier work
@@ -46,18 +51,22 @@ export async function readySource(
   if (session === null || session.source === null) return null
   const { source, owner_id: installationId } = session
   const grantee = { organizationId: claim.organizationId, installationId }
-  for (const pauseMs of [...PAUSES_MS, null]) {
+  for (const pauseMs of [...hostPausesMs, null]) {
     try {
       const { host, repository } = await reachSource(context, grantee, source)
       const commit = { organizationId: claim.organizationId, host, repository, oid: source.baseOid }
-      return { source, commit, mirror: await context.mirrors.provide(commit, signal) }
+      const mirror = await context.mirrors.provide(commit, signal)
+      // What came into the workspace that is about to be restored: its own repository names it.
+      const brought = (await findResumable(context.db, claim))?.brought ?? null
+      if (brought !== null) await context.mirrors.provide({ ...commit, oid: brought.baseOid }, signal)
+      return { source, commit, mirror }
     } catch (error) {
       const refused = error instanceof ApiError || (error instanceof GitHostError && !error.passing)
       if (refused) await giveUp(context, claim)
       if (refused || pauseMs === null) throw new SourceUnavailable('the repository is not available', { cause: error })
       if (!(error instanceof GitHostError)) throw error
       context.log.warn({ err: error, sessionId: claim.sessionId }, 'a repository could not be fetched')
-      await sleep(Math.min(Math.max(pauseMs, error.retryAfterMs ?? 0), MAX_PAUSE_MS), undefined, { signal })
+      await sleep(pauseAtHost(pauseMs, error), undefined, { signal })
     }
   }
   throw new SourceUnavailable('the repository is not available')

@@ -15,6 +15,7 @@ const titles = {
   place_image: "Copying the environment's image",
   restore: 'Restoring the workspace',
   place_repository: 'Checking out the repository',
+  bring_commits: 'Bringing commits into the workspace',
 } as const
 
 export type LongStep = keyof typeof titles

@@ -8,5 +8,12 @@ export function principalEntry(
   action: string,
   about: Pick<AuditEntry, 'target' | 'details'>,
 ): AuditEntry {
-  return { organizationId, actor: { kind, id, name: null }, action, outcome: 'done', ...about, ...(address !== undefined && { address }) }
+  return {
+    organizationId,
+    actor: { kind, id, name: null },
+    action,
+    outcome: 'done',
+    ...about,
+    ...(address !== undefined && { address }),
+  }
 }

@@ -13,9 +13,9 @@ const unavailable: ReadonlySet<string> = new Set(['gpgverify_error', 'gpgverify_
 /** Returns the commits that GitHub makes as the bot of the App. */
 export function githubSigning(call: Call): HostSigning {
   return {
-    makeCommit: async ({ account, repositoryId }, { tree, parent, message }, signal) => {
+    makeCommit: async ({ account, repositoryId }, { tree, parents, message }, signal) => {
       // GitHub signs a commit of a bot only if the request names neither author nor committer.
-      const body = { message, tree, parents: parent === null ? [] : [parent] }
+      const body = { message, tree, parents }
       try {
         const route = `POST /repositories/${repositoryId}/git/commits`
         const { sha, verification } = await call<MadeCommit>(account, route, body, signal)

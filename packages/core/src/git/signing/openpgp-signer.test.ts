@@ -39,7 +39,7 @@ describe('a key of OpenPGP', () => {
     git(['init', '--quiet'])
     const tree = git(['hash-object', '-t', 'tree', '-w', '--stdin'])
     const parent = git(['-c', 'user.name=a', '-c', 'user.email=a@b', 'commit-tree', '-m', 'root', tree])
-    const commit = { tree, parent, author: me, committer: me, at: new Date(), message: 'A – B' }
+    const commit = { tree, parents: [parent], author: me, committer: me, at: new Date(), message: 'A – B' }
     const name = git(['hash-object', '-t', 'commit', '-w', '--stdin'], await signedCommit(commit, signer))
     git(['verify-commit', name])
     expect(git(['log', '-1', '--format=%G? %GS', name])).toMatch(new RegExp(`^[GU] Acme <${address}>$`))

@@ -1,6 +1,7 @@
 import type { Effort } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import type { Brought, Placing } from '../../checkpoints/brought.ts'
 import { takes } from '../../runtimes/own-hosts.ts'
 import { isLostHost } from '../../runtimes/runtime-hosts.ts'
 import type { ApplyReport } from './apply-report.ts'
@@ -45,6 +46,10 @@ export interface LeaseRow {
   readonly apply: ApplyReport | null
   /** The image that the sandbox started from, or that was made of it; its host keeps that. */
   readonly image_digest: string | null
+  /** Commits that the workspace holds besides the pinned one; null: none. */
+  readonly brought: Brought | null
+  /** A merge whose files may be half written; null: none. */
+  readonly placing: Placing | null
 }
 
 /** A secret of a lease: its value is the remembered secret of the Session with this digest. */

@@ -30,7 +30,7 @@ test('nobody writes a header or another person into a commit by their name or em
   const { author, trailers } = attribute({ author: 'person', signOff: true, signer }, requester, app)
   expect(author).toEqual({ name: 'Eve a@b 1 +0000 committer Mallory', email: 'eve@x.example' })
   expect(trailers).toEqual(['Signed-off-by: Eve a@b 1 +0000 committer Mallory <eve@x.example>'])
-  const commit = { tree: 't', parent: 'p', author, committer: app, at: new Date(0), message: 'm' }
+  const commit = { tree: 't', parents: ['p'], author, committer: app, at: new Date(0), message: 'm' }
   expect((await signedCommit(commit, null)).split('\n').length).toBe(7)
   expect(attribute({ author: 'person', signOff: false, signer }, { name: '', email: 'r@x' }, app).author.name).toBe(
     'r@x',

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { emptyTreeOid } from '@berth/contract'
 import { nobody } from '@berth/sandboxes/confined/confined.ts'
 import type { DeliveryContext } from '../../delivery/delivery-context.ts'
 import { openScratch } from '../../delivery/scratch.ts'
@@ -14,8 +13,8 @@ import type { PublicationRow } from './publication.ts'
 /** A commit before it is signed. */
 interface NewCommit {
   readonly tree: string
-  /** `emptyTreeOid` for none. */
-  readonly parent: string
+  /** The commits that it continues, the one of its branch first; none for the first commit of a repository. */
+  readonly parents: readonly string[]
   readonly author: GitIdentity
   readonly committer: GitIdentity
   readonly at: Date
@@ -38,15 +37,21 @@ export async function withTrailers(message: string, trailers: readonly string[],
 
 /** Returns a commit as git writes it, signed if there is a signer. */
 export async function signedCommit(commit: NewCommit, signer: CommitSigner | null): Promise<string> {
-  const { tree, parent, author, committer, at, message } = commit
+  const { tree, parents, author, committer, at, message } = commit
   const stamp = (who: GitIdentity): string => `${who.name} <${who.email}> ${Math.floor(at.getTime() / 1000)} +0000`
-  const parents = parent === emptyTreeOid ? '' : `parent ${parent}\n`
-  const head = `tree ${tree}\n${parents}author ${stamp(author)}\ncommitter ${stamp(committer)}\n`
+  const above = parents.map(parent => `parent ${parent}\n`).join('')
+  const head = `tree ${tree}\n${above}author ${stamp(author)}\ncommitter ${stamp(committer)}\n`
   const rest = `\n${message}\n`
   if (signer === null) return head + rest
   const signature = (await signer.sign(head + rest)).trim()
   // The further lines of a header begin with a space.
   return `${head}gpgsig ${signature.replaceAll('\n', '\n ')}\n${rest}`
+}
+
+/** Returns the parents of a commit as git writes it. */
+export function parentsIn(text: string): readonly string[] {
+  const [header = ''] = text.split('\n\n', 1)
+  return [...header.matchAll(/^parent ([0-9a-f]{40})$/gm)].map(([, oid = '']) => oid)
 }
 
 /** Returns the id that git gives to the commit. */

@@ -1,10 +1,9 @@
-import { emptyTreeOid } from '@berth/contract'
 import type { DeliveryContext } from '../../delivery/delivery-context.ts'
 import type { DeliverySource } from '../../delivery/sources.ts'
 import type { RemoteAccess } from '../../git/remote-access.ts'
 import { runGit } from '../../git/run-git.ts'
 import { GitHostError, type HostCommit } from '../../git-hosts/git-host.ts'
-import { addCommit, commitName, openReviewed } from './commit.ts'
+import { addCommit, commitName, openReviewed, parentsIn } from './commit.ts'
 import { reviewOf } from './prepare.ts'
 import { PublicationFailed } from './publication-failed.ts'
 import type { PublicationClaim } from './publication-sql.ts'
@@ -43,7 +42,7 @@ export async function makeAtHost(
   requirePushed(await push(own.gitDir, remote, { ref: draft.ref, from: null, to: draft.oid, fetch }, signal))
   const commit = {
     tree: review.head_tree,
-    parent: parent === emptyTreeOid ? null : parent,
+    parents: parentsIn(text),
     message: text.slice(text.indexOf('\n\n') + 2).trimEnd(),
   }
   const sha = await host.signing.makeCommit(repository, commit, signal)
@@ -73,7 +72,7 @@ function requirePushed(pushed: Pushed): void {
 
 /**
  * Returns the commit as the host has it.
- * @throws GitHostError `invalid` if it is not the one that was asked for: another tree or parent, or no signature
+ * @throws GitHostError `invalid` if it is not the one that was asked for: another tree or other parents, or no signature
  */
 async function fetchMade(
   gitDir: string,
@@ -84,9 +83,9 @@ async function fetchMade(
   await fetchCommit(gitDir, remote, { wanted: sha, have: draft }, signal)
   const { stdout } = await runGit(['cat-file', 'commit', sha], { gitDir, signal })
   const text = stdout.toString('utf8')
-  const parent = commit.parent === null ? '' : `parent ${commit.parent}\n`
+  const parents = commit.parents.map(parent => `parent ${parent}\n`).join('')
   const [header = ''] = text.split('\n\n', 1)
-  const matches = header.startsWith(`tree ${commit.tree}\n${parent}author `) && /^gpgsig /m.test(header)
+  const matches = header.startsWith(`tree ${commit.tree}\n${parents}author `) && /^gpgsig /m.test(header)
   // It is stored as text, and pushed from there.
   if (matches && (await commitName(text, signal)) === sha) return { sha, text }
   throw new GitHostError('invalid', 'the host made another commit than was asked for')

@@ -3,7 +3,9 @@ import { SandboxGoneError } from '@berth/sandboxes/driver.ts'
 import { readAttribution } from '../../accounts/organizations/commit-attribution.ts'
 import type { DeliveryContext } from '../../delivery/delivery-context.ts'
 import type { DeliverySource } from '../../delivery/sources.ts'
+import { isAncestor } from '../../git/merge-trees.ts'
 import { GitHostError, type HostBranch } from '../../git-hosts/git-host.ts'
+import { readBroughtHead } from '../leases/brought-sql.ts'
 import { currentTree } from '../reviews/current-tree.ts'
 import { openPlace } from '../reviews/open-place.ts'
 import { ReviewRefused } from '../reviews/review-place.ts'
@@ -26,8 +28,8 @@ export async function reviewOf(context: DeliveryContext, claim: PublicationClaim
 
 /**
  * Checks that the workspace is still as it was reviewed and that nothing to deliver holds a secret, and settles the
- * commit: its parent, its id unless the host is to make it, and the tip that the branch must have. A branch is only ever
- * moved from a commit that this Session put there.
+ * commit: its parents, its id unless the host is to make it, and the tip that the branch must have. A branch is only ever
+ * moved from a commit that this Session put there, or that somebody else put on top and the workspace holds.
  * @throws PublicationFailed, GitHostError
  */
 export async function prepare(
@@ -80,9 +82,15 @@ async function settle(
   const tip = (direct ? target : await findBranch(source, branch, signal))?.oid ?? null
   const pushed = await listPushed(context.db, claim, branch)
   const before = pushed.find(({ commit_sha }) => commit_sha === tip)
-  const parent = parentOf(row, tip, { base, before: before?.commit_sha, pushedBefore: pushed.length > 0 })
+  const theirs = await readBroughtHead(context.db, claim)
+  const parent = parentOf(row, tip, {
+    ...{ base, before: before?.commit_sha, pushedBefore: pushed.length > 0 },
+    theirs: direct ? undefined : theirs?.oid,
+  })
+  const isTheirs = theirs !== null && before === undefined && parent === theirs.oid && parent !== base
+  const holds = before?.base_oid ?? (isTheirs ? theirs.baseOid : review.base_oid)
   // Delivered before, commit for commit: there is nothing to push.
-  if (before?.head_tree === review.head_tree) {
+  if (before?.head_tree === review.head_tree && holds === review.base_oid) {
     return { branch, sha: before.commit_sha, text: null, parent, movesFrom: tip }
   }
   const { identity, signer } = context.commits
@@ -91,7 +99,11 @@ async function settle(
   if (!made && source.host.signing === undefined) throw new PublicationFailed('commit_not_signed')
   const { trailers, ...people } = attribute(choice, row.author, identity)
   const message = await withTrailers(messageOf(row), trailers, signal)
-  const commit = { tree: review.head_tree, parent, ...people, at: row.created_at, message }
+  const parents = [parent, ...(await broughtParent(context, source, { base: review.base_oid, holds }, signal))]
+  const commit = {
+    ...{ tree: review.head_tree, parents: parents.filter(oid => oid !== emptyTreeOid) },
+    ...{ ...people, at: row.created_at, message },
+  }
   const text = await signedCommit(commit, made ? signer : null)
   return { branch, sha: made ? await commitName(text, signal) : null, text, parent, movesFrom: tip }
 }
@@ -105,6 +117,27 @@ async function startOf(
   if (source.baseOid === emptyTreeOid) return await startOfUnborn(context, claim, source, at)
   if (at.target === null) throw new PublicationFailed('target_missing')
   return { branch: claim.row.branch, base: source.baseOid, delivered: false }
+}
+
+/**
+ * Returns the base as a further parent of a commit whose first parent holds another one: so the host sees that the branch
+ * has it. None if the first parent holds it.
+ * @param holds a commit of the base that the first parent holds, and none newer
+ * @throws PublicationFailed `branch_moved` if the first parent is newer than the workspace, whose tree would undo what the
+ *   base has become meanwhile
+ */
+async function broughtParent(
+  context: DeliveryContext,
+  source: DeliverySource,
+  { base, holds }: { readonly base: string; readonly holds: string },
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (holds === base) return []
+  if (base === emptyTreeOid) throw new PublicationFailed('branch_moved')
+  if (holds === emptyTreeOid) return [base]
+  const gitDir = await context.sources.mirror({ ...source, baseOid: holds }, signal)
+  if (await isAncestor(gitDir, base, holds, signal)) throw new PublicationFailed('branch_moved')
+  return [base]
 }
 
 /**
@@ -131,9 +164,16 @@ export async function findBranch(
 export function parentOf(
   row: Pick<PublicationRow, 'delivery' | 'branch' | 'session_id'>,
   tip: string | null,
-  known: { readonly base: string; readonly before: string | undefined; readonly pushedBefore: boolean },
+  known: {
+    readonly base: string
+    readonly before: string | undefined
+    readonly pushedBefore: boolean
+    /** Somebody else's tip of the branch that the workspace holds. */
+    readonly theirs?: string | undefined
+  },
 ): string {
   if (known.before !== undefined) return known.before
+  if (tip !== null && tip === known.theirs && known.pushedBefore) return tip
   // The first commit of a repository.
   if (tip === null && known.base === emptyTreeOid) return emptyTreeOid
   if (row.delivery === 'direct_branch') {

@@ -14,7 +14,7 @@ import { noteHead } from '../follow-ups/follow-up-sql.ts'
 import { appendEvents } from '../log/append.ts'
 import { holdSession } from '../session/session-sql.ts'
 import { attempt, ClaimTaken } from './attempt.ts'
-import { prepare } from './prepare.ts'
+import { prepare, reviewOf } from './prepare.ts'
 import type { Obstacle, PublicationRow } from './publication.ts'
 import { PublicationFailed } from './publication-failed.ts'
 import {
@@ -108,7 +108,8 @@ async function takeSteps(
 async function sourceOf(context: DeliveryContext, claim: PublicationClaim): Promise<DeliverySource> {
   const source = await context.sources.find(claim)
   if (source === null || source === 'revoked') throw new PublicationFailed('authority_revoked')
-  return source
+  // A Turn may have moved the workspace to a newer base since, which the revision knows nothing of.
+  return { ...source, baseOid: (await reviewOf(context, claim)).base_oid }
 }
 
 /**

@@ -285,6 +285,8 @@ export async function failUnattempted(
 /** A commit of a Publication that has ended. */
 export interface PushedCommit {
   readonly commit_sha: string
+  /** A commit of the base that its history holds, and none newer. */
+  readonly base_oid: string
   readonly head_tree: string
   readonly status: 'succeeded' | 'failed'
 }
@@ -293,7 +295,7 @@ export interface PushedCommit {
 export async function listPushed(db: Queryable, key: SessionKey, branch: string): Promise<PushedCommit[]> {
   const { rows } = await db.query<PushedCommit>({
     text: `
-      select p.commit_sha, r.head_tree, p.status from publications p join reviews r using (organization_id, session_id, revision)
+      select p.commit_sha, r.base_oid, r.head_tree, p.status from publications p join reviews r using (organization_id, session_id, revision)
       where p.organization_id = $1 and p.session_id = $2 and p.branch = $3 and p.commit_sha is not null
         and p.status in ('succeeded', 'failed')
       order by p.created_at desc, p.id desc limit 1000`,

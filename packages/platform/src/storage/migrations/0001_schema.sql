@@ -853,7 +853,7 @@ create table leases (
   state text not null check (state in ('creating', 'applying', 'attached', 'ended')),
   release_sha text, engine_sha256 text,
   environment_id uuid, environment_revision integer, environment_secrets jsonb, apply jsonb,
-  image_digest text, package_layer text,
+  image_digest text, package_layer text, brought jsonb, placing jsonb,
   journal_offset bigint not null default 0, replay_from bigint not null default 0,
   agent_generation integer not null default 0, agent_state text not null default 'none'
     check (agent_state in ('none', 'started', 'initialized', 'loaded', 'ready', 'exited')),
@@ -876,6 +876,8 @@ comment on column leases.environment_secrets is '[{"name", "digest"}]: the value
 comment on column leases.apply is 'How far the environment is applied, in state `applying`: a worker that takes over goes on '
   'with the same processes. Null until that begins, and without an environment.';
 comment on column leases.image_digest is 'It started from this image. Its host keeps trees and layer while the lease lives.';
+comment on column leases.brought is 'Commits that its workspace holds besides the pinned one; null: none.';
+comment on column leases.placing is 'A merge whose files may be half written: whoever goes on places it again.';
 comment on column leases.journal_offset is 'Everything before it in the sandbox''s journal is committed to the log.';
 comment on column leases.replay_from is 'Whoever attaches reads from here: the oldest message or call still open began here.';
 comment on column leases.agent_state is '`loaded`: it has loaded a conversation and may still be repeating it.';
@@ -967,13 +969,14 @@ create table checkpoints (
   organization_id uuid not null, session_id uuid not null, run_id uuid not null, runtime text not null,
   conversation text not null check (conversation in ('exact', 'result_only')),
   agent_session_id text, workspace_manifest text not null, home_manifest text,
-  stored_bytes bigint not null, blobs text[] not null,
+  stored_bytes bigint not null, blobs text[] not null, brought jsonb,
   sealed_at timestamptz not null, damaged_at timestamptz,
   primary key (organization_id, session_id, run_id), foreign key (organization_id, session_id, run_id) references runs
 );
 comment on table checkpoints is 'A Run''s state, sealed: enough for a fresh sandbox. Lists are blobs that the manifests name.';
 comment on column checkpoints.conversation is 'How the agent''s own conversation was kept: whole, or by the transcript only.';
 comment on column checkpoints.blobs is 'For the garbage collection: a blob that no row names is swept.';
+comment on column checkpoints.brought is 'As `leases.brought` was: its files hold those commits.';
 comment on column checkpoints.damaged_at is 'A restore found another digest than the manifest says; it is never offered again.';
 
 create table artifacts (
