@@ -96,7 +96,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   turns: {
     writes: ['core/sessions/turns', 'core/sessions/runs'],
     reads: folders(
-      'core/sessions/session core/sessions/publications core/sessions/following core/sessions/statements core/checkpoints worker/workspace core/housekeeping triggers',
+      'core/sessions/session core/sessions/publications core/sessions/interactions core/sessions/following core/sessions/statements core/checkpoints worker/workspace core/housekeeping triggers',
     ),
     note: '`core/sessions/runs/` settles those that were to join a Run that ends',
   },

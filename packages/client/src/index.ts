@@ -51,7 +51,6 @@ export {
   statusReason,
 } from './session-labels.ts'
 export { type SettledOptions, settled } from './settled.ts'
-export { signalLabel, signalMore } from './signal-labels.ts'
 export {
   type StatementRefusal,
   type StatementSubject,

@@ -64,6 +64,15 @@ const Check = Type.Object(
           'Globs of `?`, `*` and `**` below the repository: it only runs if the change touches a file that one of them matches.',
       }),
     ),
+    secrets: Type.Optional(
+      Type.Array(VariableName, {
+        minItems: 1,
+        maxItems: environmentLimits.checkSecrets,
+        uniqueItems: true,
+        description:
+          'Secrets of the environment that it gets as variables; none if left out. The change that is checked can read them.',
+      }),
+    ),
     quick: Type.Optional(
       Type.Boolean({
         description: "Marks a check that takes seconds: Berth's own agent runs it before it ends; false if left out.",

@@ -110,10 +110,13 @@ export const environmentLimits = {
   checkSecondsDefault: 600,
   checkPaths: 32,
   checkPathCharacters: 255,
+  checkSecrets: 16,
   /** Verifications of a Session at once. */
   verifications: 4,
   /** Verifications of an organization at once: each holds a place of a worker. */
   verificationsOfOrganization: 10,
+  /** A verification that has no sandbox after so long ends, and makes room for others. */
+  verificationQueueSeconds: 1800,
   secrets: 100,
   secretBytes: 32_768,
   /** Of all secrets of one environment: a program starts with 2 MiB of environment at most. */

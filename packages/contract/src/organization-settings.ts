@@ -97,6 +97,13 @@ export const OrganizationSettings = Type.Object(
       },
       { description: 'To whom the commits of Publications are attributed.', ...open },
     ),
+    pullRequests: Type.Object(
+      {
+        section: nullable(Type.String({ description: 'As the organization sets it; null: the usual one.' })),
+        usualSection: Type.String({ description: 'The template that stands in for null.' }),
+      },
+      { description: 'What Publications add to the description of their pull requests.', ...open },
+    ),
     rate: Type.Object(
       {
         burst: Count,
@@ -122,6 +129,15 @@ export const UpdateOrganizationSettings = Type.Object(
       Type.Object(
         { ...attribution, signer: Type.Optional(signer) },
         { description: 'Absent: as it is. So is a `signer` that is absent.', ...closed },
+      ),
+    ),
+    pullRequestSection: Type.Optional(
+      nullable(
+        Type.String({
+          maxLength: 2000,
+          description:
+            'Template, in Markdown, of the section at the end of each pull request, of which 16 lines are kept: `{verification}`, `{checks}`, `{signals}`, `{people}`, `{models}` and `{links}` stand for facts. Null: the usual one. Empty: no section.',
+        }),
       ),
     ),
   },

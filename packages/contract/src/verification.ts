@@ -52,7 +52,10 @@ export const Verification = Type.Object(
     error: Type.Optional(
       Type.Object(
         {
-          code: Type.String({ description: 'As `errorCode` of `svc.environment.apply`, or `sandbox_unavailable`.' }),
+          code: Type.String({
+            description:
+              'As `errorCode` of `svc.environment.apply`, `sandbox_unavailable`, or `worker_unavailable` if no worker had made its sandbox in 30 minutes.',
+          }),
           outputTail: Type.Optional(Type.String({ description: 'The last 8 KiB of what setup wrote.' })),
         },
         { description: 'Why the checks could not be run; only in the state `errored`.', ...open },

@@ -27,4 +27,6 @@ export interface Context {
   readonly reviewWaitMs: number
   /** Where people look at Sessions and at pull requests of local repositories. */
   readonly consoleUrl: string
+  /** Where clients reach the API. */
+  readonly baseUrl: string
 }

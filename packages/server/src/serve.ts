@@ -21,6 +21,7 @@ import { purgeChores } from '@berth/core/sessions/purge/purge-chore.ts'
 import { AuthoritySweeper } from '@berth/core/sessions/runs/authority-sweeper.ts'
 import { statementChores } from '@berth/core/sessions/statements/statement-keys.ts'
 import { trialChores } from '@berth/core/sessions/trials/trial-chores.ts'
+import { verificationChores } from '@berth/core/sessions/verification-chores.ts'
 import { webhookChores } from '@berth/core/webhooks/webhook-chores.ts'
 import { systemClock } from '@berth/platform/kit/clock.ts'
 import { hostName } from '@berth/platform/kit/host-id.ts'
@@ -177,6 +178,9 @@ export async function serve(
     get consoleUrl() {
       return listening.urls.consoleUrl
     },
+    get baseUrl() {
+      return listening.urls.baseUrl
+    },
   }
   const tokens = openTokenVerifier(db, clock, () => listening.urls.authUrl)
   const guards = await openGuards(context, settings, tokens, stack)
@@ -239,6 +243,7 @@ export async function serve(
       ...releaseChores(context),
       ...(roles.has('worker') ? statementChores(context) : []),
       ...trialChores(context),
+      ...verificationChores(context),
       ...(triggers?.triggerChores(context) ?? []),
       ...purgeChores(context, settings.retention),
       ...usageChores(context, settings.retention),

@@ -308,7 +308,7 @@ describe('a check', () => {
     const site = await at.repository()
     const head = { branch: 'main', oid: await tipOf(site.gitDir, 'main') }
     const trigger = await at.make()
-    const externalId = ownCheckId(randomUUID())
+    const externalId = ownCheckId('report', randomUUID())
     const { body } = await at.post(trigger, site.events.check(head, { externalId }))
     expect(body.ignored).toBe('the check is of another deployment of Berth')
     const ofBerth = { external_id: externalId, conclusion: 'failure' }

@@ -1,4 +1,5 @@
-import { type Review, type ReviewFile, signalLabel, signalMore } from '@berth/client'
+import type { Review, ReviewFile } from '@berth/client'
+import { signalLabel, signalMore } from '@berth/contract/signal-labels'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import type { CommandIo } from '../io.ts'
 import { printPatch } from '../patch.ts'

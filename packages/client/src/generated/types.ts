@@ -935,6 +935,8 @@ export interface EnvironmentDocument {
     required?: boolean
     /** Globs of `?`, `*` and `**` below the repository: it only runs if the change touches a file that one of them matches. */
     paths?: string[]
+    /** Secrets of the environment that it gets as variables; none if left out. The change that is checked can read them. */
+    secrets?: string[]
     /** Marks a check that takes seconds: Berth's own agent runs it before it ends; false if left out. */
     quick?: boolean
   }>
@@ -995,6 +997,8 @@ export interface EnvironmentDraft {
     required?: boolean
     /** Globs of `?`, `*` and `**` below the repository: it only runs if the change touches a file that one of them matches. */
     paths?: string[]
+    /** Secrets of the environment that it gets as variables; none if left out. The change that is checked can read them. */
+    secrets?: string[]
     /** Marks a check that takes seconds: Berth's own agent runs it before it ends; false if left out. */
     quick?: boolean
   }>
@@ -1913,6 +1917,13 @@ export interface OrganizationSettings {
     }
     /** The key of SSH or OpenPGP that verifies their signatures, as hosts take it; null if they are not signed. */
     publicKey: string | null
+  }
+  /** What Publications add to the description of their pull requests. */
+  pullRequests: {
+    /** As the organization sets it; null: the usual one. */
+    section: string | null
+    /** The template that stands in for null. */
+    usualSection: string
   }
   /** Requests that each membership and installation may send. */
   rate: {
@@ -3337,6 +3348,8 @@ export interface UpdateOrganizationSettings {
     /** Who signs. `deployment`: its key, if it has one. `host`: the Git host makes the commit, as the app, and signs it. The person is a co-author then, whatever `author` says, and a Publication to a host that signs no commits fails with `commit_not_signed`. */
     signer?: 'deployment' | 'host'
   }
+  /** Template, in Markdown, of the section at the end of each pull request, of which 16 lines are kept: `{verification}`, `{checks}`, `{signals}`, `{people}`, `{models}` and `{links}` stand for facts. Null: the usual one. Empty: no section. */
+  pullRequestSection?: string | null
 }
 
 /** Changes the given fields of a Session. */
@@ -3481,7 +3494,7 @@ export interface Verification {
   }
   /** Why the checks could not be run; only in the state `errored`. */
   error?: {
-    /** As `errorCode` of `svc.environment.apply`, or `sandbox_unavailable`. */
+    /** As `errorCode` of `svc.environment.apply`, `sandbox_unavailable`, or `worker_unavailable` if no worker had made its sandbox in 30 minutes. */
     code: string
     /** The last 8 KiB of what setup wrote. */
     outputTail?: string

@@ -1,4 +1,4 @@
-import { signalLabel } from '@berth/client'
+import { signalLabel } from '@berth/contract/signal-labels'
 import { ChevronsUpDown, MessageSquarePlus, TriangleAlert } from 'lucide-react'
 import { Button } from '../ui/button.tsx'
 import { counted } from '../ui/format.ts'

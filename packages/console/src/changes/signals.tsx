@@ -1,4 +1,5 @@
-import { type Review, signalLabel, signalMore } from '@berth/client'
+import type { Review } from '@berth/client'
+import { signalLabel, signalMore } from '@berth/contract/signal-labels'
 import { ChevronRight, TriangleAlert } from 'lucide-react'
 import { useState } from 'react'
 import { counted } from '../ui/format.ts'

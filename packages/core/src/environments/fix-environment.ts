@@ -37,18 +37,28 @@ export async function readFixedDocument(db: Queryable, key: EnvironmentKey, revi
   return readDocument(found.document, [])
 }
 
+/** What a lease says of the environment by which it was set up. */
+interface EnvironmentOfLease {
+  readonly organization_id: string
+  readonly environment_id: string | null
+  readonly environment_revision: number | null
+}
+
 /** Returns the document by which a lease was set up; null without an environment. */
-export async function documentOfLease(
-  db: Queryable,
-  lease: {
-    readonly organization_id: string
-    readonly environment_id: string | null
-    readonly environment_revision: number | null
-  },
-): Promise<StoredDocument | null> {
+export async function documentOfLease(db: Queryable, lease: EnvironmentOfLease): Promise<StoredDocument | null> {
   const { organization_id: organizationId, environment_id: environmentId, environment_revision: revision } = lease
   if (environmentId === null || revision === null) return null
   return readFixedDocument(db, { organizationId, environmentId }, revision)
+}
+
+/** The same for a lease that has an environment. */
+export async function requireDocumentOfLease(
+  db: Queryable,
+  lease: EnvironmentOfLease & { readonly id: string },
+): Promise<StoredDocument> {
+  const document = await documentOfLease(db, lease)
+  if (document === null) throw new Error(`lease ${lease.id} has no environment`)
+  return document
 }
 
 function openAll(

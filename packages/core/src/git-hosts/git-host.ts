@@ -343,6 +343,8 @@ export interface GitHost {
    */
   openPull(repository: RepositoryRef, pull: OpenPullRequest, signal?: AbortSignal): Promise<HostPull>
   readPull(repository: RepositoryRef, number: number, signal?: AbortSignal): Promise<HostPull>
+  /** Replaces the description of a pull request. */
+  describePull(repository: RepositoryRef, number: number, body: string, signal?: AbortSignal): Promise<void>
   /** Returns the checks of a pull request's head, required ones that nobody has reported included; null if hidden. */
   readChecks(
     repository: RepositoryRef,

@@ -23,12 +23,39 @@ export async function concludeVerification(
   const row = await findVerification(tx, key, id)
   if (row !== null) {
     const error = leaseId === null ? await findApplyFailure(tx, sandbox) : findGap(row, leaseId)
-    const ended = await finishVerification(tx, row, { state: error ? 'errored' : stateOf(row.results), error }, now)
-    if (ended !== null) {
-      await appendEvents(tx, key, [verificationEvent(ended)], now)
-      await wakeMergesOf(tx, key, now)
-      await wakeFollowUpsOf(tx, key, now)
-    }
+    await finish(tx, row, { state: error ? 'errored' : stateOf(row.results), error }, now)
   }
   await closeSession(tx, sandbox, null, now)
+}
+
+/**
+ * Ends a verification for which no worker has made a sandbox in time, or whose worker is gone for good, and closes its
+ * hidden Session. The caller holds the locks of both Sessions.
+ * @returns false if it has ended, or is not overdue
+ */
+export async function giveUpVerification(
+  tx: Queryable,
+  sandbox: SessionKey,
+  { organization_id, session_id, id }: VerificationRow,
+  isOverdue: (row: VerificationRow) => boolean,
+  now: Date,
+): Promise<boolean> {
+  const row = await findVerification(tx, subjectOf({ organization_id, session_id }), id)
+  if (row === null || row.ended_at !== null || !isOverdue(row)) return false
+  await finish(tx, row, { state: 'errored', error: { code: 'worker_unavailable' } }, now)
+  await closeSession(tx, sandbox, null, now)
+  return true
+}
+
+async function finish(
+  tx: Queryable,
+  row: VerificationRow,
+  end: Pick<VerificationRow, 'state' | 'error'>,
+  now: Date,
+): Promise<void> {
+  const ended = await finishVerification(tx, row, end, now)
+  if (ended === null) return
+  await appendEvents(tx, subjectOf(row), [verificationEvent(ended)], now)
+  await wakeMergesOf(tx, subjectOf(row), now)
+  await wakeFollowUpsOf(tx, subjectOf(row), now)
 }

@@ -161,6 +161,22 @@ describe('the choice of an organization', () => {
     await admin.api.put('/cloud/settings', { ...none, dayUsd: 5 })
     expect(await read(admin.api)).toEqual({ ...initial, author: 'app', signOff: true })
     expect(await read(stranger.api)).toEqual(initial)
+    const template = '{verification}'
+    const section = async (api: Api) => Object((await api.get('/cloud/settings')).body)['pullRequests'].section
+    expect(await section(admin.api)).toBe(null)
+    expect(outcome(await member.api.put('/cloud/settings', { pullRequestSection: template }))).toBe(
+      '403 insufficient_scope',
+    )
+    const unknown = await admin.api.put('/cloud/settings', { pullRequestSection: '{verdict}' })
+    expect([outcome(unknown), unknown.text.includes('names {verdict}, which stands for nothing')]).toEqual([
+      '400 invalid_request',
+      true,
+    ])
+    expect(outcome(await admin.api.put('/cloud/settings', { pullRequestSection: template }))).toBe('200')
+    await admin.api.put('/cloud/settings', { ...none, dayUsd: 6 })
+    expect([await section(admin.api), await section(stranger.api)]).toEqual([template, null])
+    const audit = await admin.api.get('/cloud/audit?action=organization.section_changed')
+    expect(Object(audit.body)['entries']).toMatchObject([{ details: { section: template } }])
     const { body } = await admin.api.get('/cloud/audit?action=organization.commits_changed')
     expect(Object(body)['entries']).toMatchObject([
       { actor: { id: admin.who.personId }, details: { author: 'app', signOff: true, signer: 'deployment' } },

@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Verification } from '@berth/contract'
+import { Environments } from '@berth/testing/environments/environments.ts'
 import { Delivering, grant } from '@berth/testing/git/delivering.ts'
 import { GitHubServer, type ServedRepository } from '@berth/testing/git/github-server.ts'
 import { fileAt, sampleRepository, tipOf } from '@berth/testing/git/repositories.ts'
 import { startTestService, type TestService } from '@berth/testing/services/service.ts'
 import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { setSectionTemplate } from '../../src/accounts/organizations/pull-request-section.ts'
 
 let test: TestService
 let server: GitHubServer
@@ -22,7 +25,7 @@ afterAll(async () => {
 })
 
 let next = 300
-async function begin(): Promise<Delivering & { gitDir: string; served: ServedRepository }> {
+async function begin(more: object = {}): Promise<Delivering & { gitDir: string; served: ServedRepository }> {
   const id = next++
   const fullName = `o/r${id}`
   const gitDir = await sampleRepository(join(test.dataDir, 'served'), fullName)
@@ -35,7 +38,9 @@ async function begin(): Promise<Delivering & { gitDir: string; served: ServedRep
     repository: { repositoryId: String(id), fullName },
     gitDir,
   }
-  const at = await Delivering.begin(test, { ...granted, grantId: await grant(test, granted) })
+  const source = { grantId: await grant(test, granted), repositoryId: String(id) }
+  const session = await test.api.createSession({ runtime: 'shell', source, ...more }, 'true')
+  const at = await Delivering.of(test, session)
   await writeFile(join(at.project, 'new'), 'new\n')
   return Object.assign(at, { gitDir, served })
 }
@@ -114,5 +119,103 @@ describe('a delivery to a host over the network', () => {
     })
     expect(merged).toMatchObject({ status: 'succeeded', mergedCommitSha: await tipOf(at.gitDir, 'main') })
     expect(await at.merge(id)).toMatchObject({ status: 'succeeded', mergedCommitSha: merged.mergedCommitSha })
+  })
+})
+
+describe('the pull request of a publication', () => {
+  /** Has a revision verified, and waits for the end. */
+  async function verify(at: Delivering): Promise<string> {
+    const { revision } = await at.review()
+    const path = at.path(`/repository/verifications/${randomUUID()}`)
+    expect((await at.api.put(path, { revision })).status).toBe(201)
+    await until('the verification', async () => {
+      const { body } = await at.api.get<{ verification: Verification }>(path)
+      return body.verification.completedAt !== undefined
+    })
+    return revision
+  }
+
+  it('ends with the evidence, which a later publication replaces, and a check run points to the page', async () => {
+    const checks = [
+      { name: '@acme `lint`', run: 'true' },
+      { name: 'test', run: 'test ! -e broken', required: true },
+    ]
+    const { id } = await new Environments(test.api).make({ name: 'Checks <b>', checks })
+    const at = await begin({ environment: { id } })
+    const revision = await verify(at)
+    const first = await at.publish({ revision, verified: true, body: 'Because.\n```sh\nls' })
+    const [pull] = server.pulls.filter(({ repository }) => repository === at.served.id)
+    const review = `${test.url}/sessions/${at.session.id}/review`
+    const statement = `${test.url}/v1/sessions/${at.session.id}/publications/${first.id}/statement`
+    const where = (tree: string) => `on tree \`${tree}\`, in a fresh sandbox of \`Checks <b>\`, revision 1.`
+    const treeOf = async (of: string) =>
+      String(
+        (await at.api.get<{ review: { headTree: string } }>(at.path(`/repository/review?revision=${of}`))).body.review
+          .headTree,
+      ).slice(0, 12)
+    const lines = (pull?.body ?? '').split('\n')
+    expect(lines.slice(0, 5)).toEqual(['Because.', '\\`\\`\\`sh', 'ls', '', '<!-- berth:evidence -->'])
+    expect(lines.slice(6).filter(line => !/secs|exit/.test(line))).toEqual([
+      '---',
+      '',
+      `**Verified by Berth**: 2 of 2 checks passed ${where(await treeOf(revision))}`,
+      '- Signals: none',
+      expect.stringMatching(/^- Published by `[^`]+`; the agent asked nobody for approval$/),
+      '- Models: none',
+      `- [Review and log](${review}) · [Signed statement](${statement})`,
+      '',
+      '<!-- /berth:evidence -->',
+    ])
+    expect(lines.filter(line => /exit/.test(line))).toEqual([
+      expect.stringMatching(/^- `@acme ’lint’`: passed \(exit 0, \d+ s\)$/),
+      expect.stringMatching(/^- `test`: passed \(exit 0, \d+ s\)$/),
+    ])
+    expect(lines.length - lines.indexOf('<!-- berth:evidence -->')).toBeLessThanOrEqual(20)
+    const runs = () => server.talk.checkRuns.filter(({ repository }) => repository === at.served.id)
+    const name = 'Berth: verified'
+    const own = { name, details_url: review, external_id: `berth:publication:${first.id}`, status: 'completed' }
+    expect(runs()).toMatchObject([
+      { ...own, head_sha: first.result?.commitSha, conclusion: 'success', output: { title: '2 of 2 checks passed' } },
+    ])
+
+    if (pull !== undefined) pull.body += '\n\nA word of a person.'
+    await writeFile(join(at.project, 'broken'), 'it is')
+    const later = await at.publish({ revision: await verify(at) })
+    expect(later.result?.pullRequest).toMatchObject({ reused: true })
+    const body = pull?.body ?? ''
+    expect(body.split('<!-- berth:evidence -->')).toHaveLength(2)
+    expect(body).toMatch(/^Because\.[\s\S]*A word of a person\.\n\n<!-- berth:evidence -->/)
+    expect(body).toContain('**Not verified by Berth**: 1 of 2 checks passed')
+    expect(body).toMatch(/- `test`: failed \(exit 1, \d+ s\)/)
+    expect(body).not.toContain('Signed statement')
+    expect(runs().map(({ conclusion }) => conclusion)).toEqual(['success', 'failure'])
+    expect(runs()[1]?.head_sha).toBe(later.result?.commitSha)
+  })
+
+  it('has the section that its organization wants, and arrives even if the host refuses a part of the evidence', async () => {
+    const { id } = await new Environments(test.api).make({ checks: [{ name: 'a', run: 'true' }] })
+    const at = await begin({ environment: { id } })
+    const { database } = test.db
+    await setSectionTemplate(database, test.tenant.organizationId, 'Ours: {models}')
+    const first = await at.publish({ body: 'Why.' })
+    const [pull] = server.pulls.filter(({ repository }) => repository === at.served.id)
+    expect(pull?.body).toBe('Why.\n\n<!-- berth:evidence -->\n\nOurs: - Models: none\n\n<!-- /berth:evidence -->')
+    await setSectionTemplate(database, test.tenant.organizationId, null)
+    await writeFile(join(at.project, 'new'), 'again')
+    server.fail({ when: new RegExp(`^PATCH /repositories/${at.served.id}/pulls`), answer: { status: 403 } })
+    server.fail({ when: new RegExp(`^POST /repositories/${at.served.id}/check-runs`), answer: { status: 403 } })
+    const refused = await at.publish({ revision: await verify(at) })
+    server.mend()
+    expect([refused.status, refused.result?.pullRequest?.number]).toEqual([
+      'succeeded',
+      first.result?.pullRequest?.number,
+    ])
+    expect(pull?.body).toContain('Ours:')
+    await setSectionTemplate(database, test.tenant.organizationId, '')
+    await writeFile(join(at.project, 'new'), 'last')
+    server.fail({ when: new RegExp(`^PATCH /repositories/${at.served.id}/pulls`), answer: { status: 503 }, times: 1 })
+    expect((await at.publish()).status).toBe('succeeded')
+    expect(pull?.body).toBe('Why.')
+    await setSectionTemplate(database, test.tenant.organizationId, null)
   })
 })

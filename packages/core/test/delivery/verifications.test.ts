@@ -3,23 +3,29 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Environment, environmentLimits, type Verification, type VerificationPage } from '@berth/contract'
 import { systemClock } from '@berth/platform/kit/clock.ts'
+import { clientConfig } from '@berth/platform/storage/postgres/pool.ts'
+import { PostgresWakeups } from '@berth/platform/storage/postgres/wakeups.ts'
 import { waitFor } from '@berth/testing/environments/applying.ts'
 import { Environments } from '@berth/testing/environments/environments.ts'
-import { Delivering, grant } from '@berth/testing/git/delivering.ts'
+import { grant } from '@berth/testing/git/delivering.ts'
 import { fileAt, sampleRepository } from '@berth/testing/git/repositories.ts'
+import { Verifying as VerifyingSession } from '@berth/testing/git/verifying.ts'
 import { outcome } from '@berth/testing/runs/outcome.ts'
 import { startTestService, type TestService, workerVariables } from '@berth/testing/services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '@berth/testing/services/service-process.ts'
 import { until } from '@berth/testing/until.ts'
-import { touch } from '@berth/testing/workspaces/workspace.ts'
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { gitText } from '../../src/git/run-git.ts'
 import { LOCAL_ACCOUNT, LocalHost } from '../../src/git-hosts/local/local-host.ts'
+import { verificationChores } from '../../src/sessions/verification-chores.ts'
 
 const stack = new AsyncDisposableStack()
 let test: TestService
 let worker: ServiceProcess
 let environments: Environments
+let wakeups: PostgresWakeups
+const log = pino({ level: 'silent' })
 let gitDir: string
 let source: object
 /** 256 MiB a sandbox, which a check can fill. */
@@ -34,87 +40,16 @@ beforeAll(async () => {
   const granted = { host: 'local', provider: 'local', account: LOCAL_ACCOUNT, repository, gitDir }
   source = { grantId: await grant(test, granted), repositoryId: repository.repositoryId }
   environments = new Environments(test.api)
+  wakeups = stack.use(new PostgresWakeups({ connection: clientConfig({ connection: test.db.connection, log }), log }))
+  await wakeups.start()
   stack.defer(() => worker.kill('SIGKILL'))
   worker = await startServiceProcess(variables())
 })
 afterAll(() => stack.disposeAsync())
 
 /** A Session on the repository whose agent has made a change, which is reviewed. */
-class Verifying {
-  readonly at: Delivering
-  readonly revision: string
-
-  private constructor(at: Delivering, revision: string) {
-    this.at = at
-    this.revision = revision
-  }
-
-  static async of({ id }: Environment, change = 'echo Hi >> README.md'): Promise<Verifying> {
-    const session = await test.api.createSession({ runtime: 'shell', source, environment: { id } }, change)
-    const at = await Delivering.of(test, session)
-    return new Verifying(at, (await at.review()).revision)
-  }
-
-  put(id: string, body: object = {}) {
-    const path = this.at.path(`/repository/verifications/${id}`)
-    return test.api.put<{ verification: Verification }>(path, { revision: this.revision, ...body })
-  }
-
-  async read(id: string): Promise<Verification> {
-    const path = this.at.path(`/repository/verifications/${id}`)
-    return (await test.api.get<{ verification: Verification }>(path)).body.verification
-  }
-
-  /** Asks for a verification that the service must accept. */
-  async ask(body: object = {}): Promise<string> {
-    const id = randomUUID()
-    const answer = await this.put(id, body)
-    if (answer.status !== 201) throw new Error(`the verification answered ${answer.status} ${answer.text}`)
-    return id
-  }
-
-  /** Waits until a verification is as it should be. */
-  when(id: string, is: (verification: Verification) => boolean): Promise<Verification> {
-    return until('a verification', async () => {
-      const verification = await this.read(id)
-      return is(verification) && verification
-    })
-  }
-
-  ended = (id: string) => this.when(id, ({ completedAt }) => completedAt !== undefined)
-
-  /** Makes the file beside the checkout that a check waits for. */
-  async go(id: string): Promise<void> {
-    const { organizationId } = this.at.session
-    await touch(test.db.database, test.dataDir, { id: await this.sandbox(id), organizationId }, 'go')
-  }
-
-  async sandbox(id: string): Promise<string> {
-    const { rows } = await test.db.database.query<{ sandbox_id: string }>(
-      'select sandbox_id from verifications where id = $1',
-      [id],
-    )
-    return rows[0]?.sandbox_id ?? ''
-  }
-
-  /** Returns what is left of the sandbox, and of the Session that holds it. */
-  async left(id: string): Promise<readonly unknown[]> {
-    const { rows } = await test.db.database.query(
-      `select 'lease' from leases where session_id = $1 and ended_at is null
-       union all select 'session' from sessions where id = $1 and archived_at is null`,
-      [await this.sandbox(id)],
-    )
-    return rows
-  }
-
-  publish(body: object = {}) {
-    return this.at.put(randomUUID(), { revision: this.revision, title: 'Change it', ...body })
-  }
-
-  async events(id: string): Promise<readonly unknown[]> {
-    const events = await test.api.events(this.at.session.id)
-    return events.filter(({ data }) => data['verificationId'] === id).map(({ type, data }) => [type, data['state']])
-  }
+const Verifying = {
+  of: (environment: Environment, change?: string) => VerifyingSession.of(test, source, environment, change),
 }
 
 const outcomes = ({ checks }: Verification) =>
@@ -333,6 +268,32 @@ describe('while a check runs', () => {
     expect((await test.api.call('DELETE', first.at.path(''))).status).toBe(204)
     await second.ask()
     expect((await test.api.call('DELETE', second.at.path(''))).status).toBe(204)
+  })
+
+  it('one that no worker takes up ends in half an hour, and makes room for others', async () => {
+    const verifying = await Verifying.of(await environments.make({ checks }))
+    await worker.kill('SIGKILL')
+    const [id, later] = [await verifying.ask({ fresh: true }), await verifying.ask({ fresh: true })]
+    const [chore] = verificationChores({ db: test.db.database, clock: systemClock, wakeups, log })
+    const text = `update verifications set created_at = created_at - interval '31 minutes' where id = $1`
+    await test.db.database.query(text, [id])
+    await chore?.work(new AbortController().signal)
+    expect(await verifying.read(id)).toMatchObject({ state: 'errored', error: { code: 'worker_unavailable' } })
+    expect((await verifying.read(later)).state).toBe('queued')
+    expect(await verifying.events(id)).toEqual([['svc.verification.completed', 'errored']])
+    expect(await verifying.left(id)).toEqual([])
+    worker = await startServiceProcess(variables())
+    await verifying.when(later, atB)
+    expect((await test.api.call('DELETE', verifying.at.path(''))).status).toBe(204)
+  })
+
+  it('the end of what it has written so far can be read', async () => {
+    const run = `echo one; ${waitFor('../go')}; echo two`
+    const verifying = await Verifying.of(await environments.make({ checks: [{ name: 'a', run }] }))
+    const id = await verifying.ask()
+    await verifying.when(id, ({ checks: [check] }) => check?.state === 'running' && check.outputTail === 'one\n')
+    await verifying.go(id)
+    expect(tails(await verifying.ended(id))).toEqual({ a: 'one\ntwo\n' })
   })
 
   it('a merge that waits until it is ready waits for it', async () => {

@@ -110,7 +110,17 @@ export async function openWorker(
   stack.use(execution.outputs)
   await clearScratch(execution.scratchDir, systemClock.now())
   const times = { ...settings.delivery, mergeMs: settings.delivery.publicationMs, follow: followTimes }
-  const delivery = { ...execution, delivery: times }
+  const delivery = {
+    ...execution,
+    delivery: times,
+    // Known only once the listener has its port.
+    get consoleUrl() {
+      return context.consoleUrl
+    },
+    get baseUrl() {
+      return context.baseUrl
+    },
+  }
   const queues = [reviewQueue, publicationQueue, mergeQueue, followQueue, fileRequestQueue].map(of => of(delivery))
   const { fenceMs } = settings.worker.limits
   return {

@@ -74,6 +74,7 @@ export async function startStreamingApp(test: TestDatabase, options: StreamingAp
     workspaceWaitMs: 30_000,
     reviewWaitMs: 30_000,
     consoleUrl: 'http://localhost',
+    baseUrl: 'http://localhost',
   }
   const streams = new EventStreams(context)
   const { perAuthority, perProcess } = options.allowance ?? { perAuthority: 64, perProcess: 256 }

@@ -136,6 +136,8 @@ export class DeliveryCrash {
       findOpenPull: (ref, of, signal) => step('look for a pull request', () => real.findOpenPull(ref, of, signal)),
       openPull: (ref, pull, signal) => step('open a pull request', () => real.openPull(ref, pull, signal)),
       readPull: (ref, number, signal) => step('read the pull request', () => real.readPull(ref, number, signal)),
+      describePull: (ref, number, body, signal) =>
+        step('describe the pull request', () => real.describePull(ref, number, body, signal)),
       mergePull: (ref, order, signal) => step('merge', () => real.mergePull(ref, order, signal)),
     }
   }

@@ -41,7 +41,7 @@ export interface ServedPull {
   readonly repository: number
   readonly number: number
   readonly title: string
-  readonly body: string
+  body: string
   readonly head: string
   readonly base: string
   draft: boolean
@@ -297,6 +297,7 @@ export class GitHubServer implements AsyncDisposable {
     }
     if (rest === 'pulls') return reply(response, 201, await this.#open(repository, body))
     if (pull === undefined) throw new Refused(404, 'Not Found')
+    if (request.method === 'PATCH') pull.body = String(body['body'])
     if (rest.endsWith('/merge')) return reply(response, 200, await this.#merge(repository, pull, body))
     reply(response, 200, await this.#pull(repository, pull))
   }

@@ -185,6 +185,7 @@ export async function workerContext(
     workspaceWaitMs: 30_000,
     reviewWaitMs: 30_000,
     consoleUrl: 'http://localhost',
+    baseUrl: 'http://localhost',
     hosts,
     scratchDir: join(dataDir, 'scratch'),
     sources: repositorySources({ db: db.database, gitHosts }, mirrors),

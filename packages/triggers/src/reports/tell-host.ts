@@ -55,7 +55,7 @@ function tellCheck(
   const check = {
     headOid: due.head_oid ?? '',
     name: CHECK_NAME,
-    externalId: ownCheckId(idOf(due)),
+    externalId: ownCheckId('report', idOf(due)),
     url: sessionUrl,
     ...text,
   }

@@ -1,6 +1,6 @@
 import type { StoredDocument } from '@berth/core/environments/document.ts'
 import type { ExtensionResult } from '@berth/core/environments/extensions/find-extensions.ts'
-import { readFixedDocument } from '@berth/core/environments/fix-environment.ts'
+import { requireDocumentOfLease } from '@berth/core/environments/fix-environment.ts'
 import type { RuntimeEntry } from '@berth/core/runtimes/catalog.ts'
 import { type ApplyReport, applyEvent } from '@berth/core/sessions/leases/apply-report.ts'
 import { attachApplied, markApplying, saveApplied } from '@berth/core/sessions/leases/apply-sql.ts'
@@ -91,7 +91,7 @@ export async function applyEnvironment(
   signal: AbortSignal,
   further: FurtherSteps | null = null,
 ): Promise<LeaseRow> {
-  const document = await documentOfLease(context.db, lease)
+  const document = await requireDocumentOfLease(context.db, lease)
   const all = [...steps, ...(further?.steps ?? [])]
   const begun = fresh === null ? lease : await begin(context, claim, lease, document, fresh, all)
   if (begun.state === 'attached') return begun
@@ -110,13 +110,6 @@ export async function applyEnvironment(
     context.log.error({ err: error, sessionId: claim.sessionId, leaseId: lease.id }, 'applying an environment failed')
     return fail(context, claim, new ApplyFailed('apply_failed'))
   }
-}
-
-/** Returns the document of the revision that a lease is set up by. */
-export function documentOfLease(db: Queryable, lease: LeaseRow): Promise<StoredDocument> {
-  const { organization_id: organizationId, environment_id: environmentId, environment_revision: revision } = lease
-  if (environmentId === null || revision === null) throw new Error(`lease ${lease.id} has no environment`)
-  return readFixedDocument(db, { organizationId, environmentId }, revision)
 }
 
 /**

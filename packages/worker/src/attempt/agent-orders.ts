@@ -1,5 +1,6 @@
 import type { Effort } from '@berth/contract'
 import { lastRefusalOf } from '@berth/core/accounting/last-refusal.ts'
+import { requireDocumentOfLease } from '@berth/core/environments/fix-environment.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '@berth/core/runtimes/catalog.ts'
 import type { InteractionRow } from '@berth/core/sessions/interactions/interaction.ts'
 import {
@@ -33,7 +34,6 @@ import type { AgentFacts } from '../agent/agent-conversation.ts'
 import { type AddedVariables, agentEnvironment, environmentWith } from '../agent/agent-environment.ts'
 import { serversFor } from '../agent/mcp-servers.ts'
 import { answerBlocks, answersMeta, budgetRaised, feedbackBlocks, promptBlocks } from '../agent/prompt-blocks.ts'
-import { documentOfLease } from '../apply/apply-environment.ts'
 import type { RunClaim } from '../claim/claim.ts'
 import { type ExecutionContext, modelOf } from '../claim/execution-context.ts'
 import { saveAgentModel } from '../claim/progress-sql.ts'
@@ -277,7 +277,7 @@ export class AgentOrders {
   async #quickChecks(): Promise<readonly object[]> {
     const { lease, runtime, turn } = this.#parts
     if (runtime.id !== NATIVE_RUNTIME || turn.output_schema !== null || lease.environment_revision === null) return []
-    const { checks } = await documentOfLease(this.#context.db, lease)
+    const { checks } = await requireDocumentOfLease(this.#context.db, lease)
     return checks
       .filter(({ quick }) => quick === true)
       .map(({ name, run, timeoutSeconds, paths }) => ({ name, run, timeoutSeconds, ...(paths && { paths }) }))

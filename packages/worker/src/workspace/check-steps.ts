@@ -1,5 +1,6 @@
 import type { CheckResult } from '@berth/contract'
 import { fitsGlob } from '@berth/contract/glob'
+import { requireDocumentOfLease } from '@berth/core/environments/fix-environment.ts'
 import { placeTree } from '@berth/core/git/place-tree.ts'
 import { objectsOf } from '@berth/core/repositories/mirrors.ts'
 import { keepArtifact } from '@berth/core/sessions/artifacts/keep-artifact.ts'
@@ -20,11 +21,11 @@ import {
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import type { SetupEnd } from '@berth/supervisor/apply'
 import { environmentWith } from '../agent/agent-environment.ts'
-import { documentOfLease } from '../apply/apply-environment.ts'
 import { ApplyFailed } from '../apply/apply-failed.ts'
 import type { ApplyParts, ApplyStep, FurtherSteps } from '../apply/apply-parts.ts'
 import { CheckOutput } from '../apply/check-output.ts'
 import { runProgram } from '../apply/run-program.ts'
+import { whileFrozen } from '../apply/while-frozen.ts'
 import type { Claim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
@@ -59,7 +60,7 @@ export async function beginChecks(
   const subject = subjectOf(row)
   const review = await findReview(db, subject, row.revision)
   if (review === null) throw new Error(`no review ${row.revision}`)
-  const { checks } = await documentOfLease(db, lease)
+  const { checks } = await requireDocumentOfLease(db, lease)
   const by = { id: lease.id, revision: lease.environment_revision }
   const of = { checks, baseTree: review.base_tree }
   const beganAt = await underFence(context, claim, tx => beginVerification(tx, row, by, of, clock.now()), subject)
@@ -85,14 +86,20 @@ async function isSkipped({ changed }: Verifying, { paths }: Check): Promise<bool
   return !(await changed()).some(path => paths.some(glob => fitsGlob(path, glob)))
 }
 
-/** Brings the files of the repository to the revision's tree, as a Publication commits it; the agent's are not read. */
+/**
+ * Brings the files of the repository to the revision's tree, as a Publication commits it; the agent's are not read. What an
+ * earlier check has left running ends first: it could change the files under this one. What setup has started stays.
+ */
 function treeStep(verifying: Verifying, check: Check, index: number): ApplyStep {
   return {
     name: `tree/${index}`,
     withoutCredentials: true,
     isDue: () => true,
-    async run({ context, lease }, signal) {
+    async run(parts, signal) {
+      const { context, lease } = parts
+      if (index === 0) await context.driver.keepOrphans(lease.id)
       if (await isSkipped(verifying, check)) return {}
+      if (index > 0) await whileFrozen(parts, signal, () => context.driver.endOrphans(lease.id))
       const { review } = verifying
       const source = await verifying.source(signal)
       if (source === null) throw new Error('a verification has no repository')
@@ -141,8 +148,7 @@ function checkStep(verifying: Verifying, check: Check, index: number): ApplyStep
         {
           name: `check/${index}`,
           order: { setup: { script, timeoutMs } },
-          // The change may hold anything, so its programs get no secret of the environment.
-          env: environmentWith(runtime.reach, { ...environment, secrets: {} }),
+          env: environmentWith(runtime.reach, { ...environment, secrets: namedSecrets(check, environment.secrets) }),
           limitMs: timeoutMs,
           take: message => {
             end = parseEnd(message['end']) ?? end
@@ -186,6 +192,18 @@ function checkStep(verifying: Verifying, check: Check, index: number): ApplyStep
       return {}
     },
   }
+}
+
+/**
+ * Returns the secrets that a check names. The change may hold any program, so it gets no other.
+ * @throws ApplyFailed if the environment has one of them no more, or not yet
+ */
+function namedSecrets(
+  { secrets = [] }: Check,
+  all: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  if (secrets.some(name => all[name] === undefined)) throw new ApplyFailed('secret_unavailable')
+  return Object.fromEntries(secrets.map(name => [name, all[name] ?? '']))
 }
 
 /** Reads the program's last message, which the check itself may have written. */

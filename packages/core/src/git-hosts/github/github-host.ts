@@ -246,6 +246,11 @@ export class GitHubHost implements GitHost, Disposable {
     }
   }
 
+  async describePull(ref: RepositoryRef, number: number, body: string, signal?: AbortSignal): Promise<void> {
+    const route = `PATCH /repositories/${ref.repositoryId}/pulls/${number}`
+    await this.#calls.call(ref.account, route, { body }, signal)
+  }
+
   readChecks(
     { account, repositoryId }: RepositoryRef,
     pull: Pick<HostPull, 'headOid' | 'baseBranch'>,

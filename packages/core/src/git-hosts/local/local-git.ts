@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { GitError, runGit } from '../../git/run-git.ts'
 import { GitHostError, type MergePullRequest } from '../git-host.ts'
+import { withoutSection } from '../pull-section.ts'
 import type * as sql from './local-sql.ts'
 
 interface Options {
@@ -94,7 +95,7 @@ export function mergeMessage(row: sql.LocalPullRow, merge: MergePullRequest): st
   const own =
     merge.strategy === 'merge'
       ? { title: `Merge pull request #${row.number} from ${row.head_branch}`, body: row.title }
-      : { title: `${row.title} (#${row.number})`, body: row.body }
+      : { title: `${row.title} (#${row.number})`, body: withoutSection(row.body) }
   const body = (merge.commitMessage ?? own.body).replaceAll('\r\n', '\n').trimEnd()
   return `${merge.commitTitle ?? own.title}\n${body === '' ? '' : `\n${body}\n`}`
 }

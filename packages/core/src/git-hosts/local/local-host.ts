@@ -29,7 +29,6 @@ import { toRepository } from './to-repository.ts'
 
 /** Account of every repository of a data directory. */
 export const LOCAL_ACCOUNT = 'local'
-
 /** Id of the local host. */
 export const LOCAL_HOST = 'local'
 
@@ -176,6 +175,10 @@ export class LocalHost implements GitHost {
     const located = await this.#locate(ref)
     const { row, base } = await this.#pull(located, number, signal)
     return this.#toPull(located, row, base, signal)
+  }
+
+  async describePull(ref: RepositoryRef, number: number, body: string): Promise<void> {
+    await sql.describePull(this.#db, (await this.#locate(ref)).id, number, body)
   }
 
   async readChecks(

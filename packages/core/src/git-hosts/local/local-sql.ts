@@ -226,6 +226,15 @@ export async function moveHead(db: Queryable, pull: LocalPullRow, head: string):
   ])
 }
 
+/** Replaces the description of a pull request. */
+export async function describePull(db: Queryable, repositoryId: string, number: number, body: string): Promise<void> {
+  await db.query('update local_pulls set body = $3 where repository_id = $1 and number = $2', [
+    repositoryId,
+    number,
+    body,
+  ])
+}
+
 /** Records that an open pull request is merged. */
 export async function closeMerged(db: Queryable, pull: LocalPullRow, merged: MergeIntent): Promise<void> {
   await db.query(

@@ -9,6 +9,7 @@ import { GitHostError, type HostPull } from '../../git-hosts/git-host.ts'
 import { isBaseRewritten } from './base-history.ts'
 import { findObstacle } from './branch-in-the-way.ts'
 import { addCommit, openReviewed } from './commit.ts'
+import { describedBy, type RenderedEvidence, renderEvidence, reportEvidence } from './evidence/report-evidence.ts'
 import { draftOf, makeAtHost } from './make-at-host.ts'
 import { findBranch, reviewOf } from './prepare.ts'
 import type { PublicationRow } from './publication.ts'
@@ -38,7 +39,9 @@ export async function attempt(
   await deliverCommit(context, { ...claim, row }, from, signal)
   const { branch, commit_sha: commitSha } = row
   if (goesToTarget(row, source)) return { delivery: 'direct_branch', branch, commitSha }
-  const { pull, reused } = await providePull(context, { ...claim, row }, from, signal)
+  const rendered = await renderEvidence(context, { ...claim, row })
+  const { pull, reused } = await providePull(context, { ...claim, row }, from, rendered, signal)
+  await reportEvidence(context, { ...claim, row }, from, { ...rendered, pull, commitSha }, signal)
   const { number, url, draft } = pull
   return { delivery: 'pull_request', branch, commitSha, pullRequest: { number, url, draft, reused } }
 }
@@ -175,6 +178,7 @@ async function providePull(
   context: DeliveryContext,
   { claim, row }: PublicationClaim,
   source: DeliverySource,
+  rendered: RenderedEvidence,
   signal: AbortSignal,
 ): Promise<{ pull: HostPull; reused: boolean }> {
   const { host, repository, baseBranch } = source
@@ -182,7 +186,8 @@ async function providePull(
   const open = await find()
   if (open !== null) return { pull: open, reused: !row.opening }
   if ((await markOpening(context.db, claim, context.clock.now())) === null) throw new ClaimTaken()
-  const { title, body, branch: head, draft } = row
+  const { title, branch: head, draft } = row
+  const body = describedBy(row.body, rendered)
   try {
     const pull = await host.openPull(repository, { title, body, head, base: baseBranch, draft }, signal)
     return { pull, reused: false }

@@ -72,6 +72,17 @@ export function findResultOf(
   )
 }
 
+/** Returns the newest verification of a revision that came to a result, by whichever checks. */
+export function findNewestResult(db: Queryable, key: SessionKey, revision: string): Promise<VerificationRow | null> {
+  return first(
+    db,
+    `select * from verifications
+     where organization_id = $1 and session_id = $2 and revision = $3 and state in ('passed', 'failed')
+     order by ended_at desc, created_at desc limit 1`,
+    [key.organizationId, key.sessionId, revision],
+  )
+}
+
 /** Lists the revisions of verifications that have not ended, on `verifications_open`. */
 export async function listOpenRevisions(db: Queryable, key: SessionKey): Promise<readonly string[]> {
   const { rows } = await db.query<{ revision: string }>({
@@ -88,6 +99,25 @@ export async function countOpenVerifications(db: Queryable, organizationId: stri
     values: [organizationId],
   })
   return rows[0]?.count ?? 0
+}
+
+/**
+ * Lists verifications that are queued since before a time, or run since before another, on `verifications_open`: those of
+ * all organizations, of which few are open at once.
+ */
+export async function listOverdue(
+  db: Queryable,
+  since: { readonly queued: Date; readonly running: Date },
+  limit: number,
+): Promise<VerificationRow[]> {
+  const { rows } = await db.query<VerificationRow>({
+    text: `
+      select * from verifications
+      where ended_at is null and (state = 'queued' and created_at <= $1 or started_at <= $2)
+      order by created_at limit $3`,
+    values: [since.queued, since.running, limit],
+  })
+  return rows
 }
 
 /** Inserts a verification as the Session's newest, whatever the clocks say. The caller holds the Session's lock. */

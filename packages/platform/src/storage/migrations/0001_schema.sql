@@ -20,8 +20,10 @@ create table organizations (
   commit_author text not null default 'person' check (commit_author in ('person', 'app')),
   commit_sign_off boolean not null default false,
   commit_signer text not null default 'deployment' check (commit_signer in ('deployment', 'host')),
+  pull_request_section text check (char_length(pull_request_section) <= 2000),
   created_at timestamptz not null, suspended_at timestamptz
 );
+comment on column organizations.pull_request_section is 'Template of the evidence in its pull requests; null for the usual one, empty for none.';
 comment on column organizations.cloud_access is 'Whether it may use the product at all.';
 comment on column organizations.rate_burst is 'Its own rate, in place of the deployment''s.';
 comment on column organizations.commit_author is 'Of its Publications'' commits: who asked, or the app with them as co-author.';

@@ -4,6 +4,12 @@ import { type Quota, setQuotas } from '@berth/core/accounting/set-quota.ts'
 import { appendAudit } from '@berth/core/accounts/audit/append.ts'
 import { personEntry } from '@berth/core/accounts/audit/person-entry.ts'
 import { readAttribution, setAttribution } from '@berth/core/accounts/organizations/commit-attribution.ts'
+import {
+  defaultSection,
+  readSectionTemplate,
+  setSectionTemplate,
+  unknownPart,
+} from '@berth/core/accounts/organizations/pull-request-section.ts'
 import type { Context } from '@berth/core/context.ts'
 import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
 import { resumeAfterRaise } from '@berth/core/sessions/interactions/budget-question.ts'
@@ -67,6 +73,7 @@ export async function readSettings(
       publicKey: commits.signer?.publicKey ?? null,
       hostSigns: gitHosts.canSign,
     },
+    pullRequests: { section: await readSectionTemplate(db, organizationId), usualSection: defaultSection },
     rate: { burst: deployment.rate.burst, perMinute: deployment.rate.perMinute, own: false, ...rate },
     retention: { auditDays: Math.floor(deployment.auditMs / DAY_MS) },
   }
@@ -99,12 +106,13 @@ const boundsOf = ({ costUsd, turns, seconds }: RunBudgets) => ({
  * Sets what an organization lets itself and its people and installations spend and whom its commits name, and returns its
  * settings. Runs go on that waited for a budget which is raised.
  * @throws ApiError 400 if a Git host is to sign commits, and none of the deployment does
+ * @throws ApiError 400 if the template of the section in pull requests names something that it has not
  * @throws ApiError 400 if a budget is for nobody whom the organization has or for two, or is set twice
  */
 export async function updateSettings(
   context: Pick<Context, 'db' | 'clock' | 'commits' | 'gitHosts' | 'wakeups' | 'log'>,
   principal: PersonPrincipal,
-  { commits: attribution, budget, ...given }: UpdateOrganizationSettings,
+  { commits: attribution, budget, pullRequestSection, ...given }: UpdateOrganizationSettings,
   deployment: DeploymentLimits,
   clientAddress: string,
 ): Promise<OrganizationSettings> {
@@ -151,6 +159,13 @@ export async function updateSettings(
       }
       await setAttribution(tx, organizationId, details)
       await appendAudit(tx, personEntry(principal, clientAddress, 'organization.commits_changed', { details }), now)
+    }
+    if (pullRequestSection !== undefined && pullRequestSection !== before.pullRequests.section) {
+      const unknown = unknownPart(pullRequestSection ?? '')
+      if (unknown !== null) throw invalidField(['pullRequestSection'], `names {${unknown}}, which stands for nothing`)
+      await setSectionTemplate(tx, organizationId, pullRequestSection)
+      const details = { section: pullRequestSection }
+      await appendAudit(tx, personEntry(principal, clientAddress, 'organization.section_changed', { details }), now)
     }
     // The last writes, because the costs of all organizations may wait for them.
     const periods = [

@@ -1,6 +1,4 @@
-import type { Review } from './generated/types.ts'
-
-type Signal = Review['signals'][number]
+import type { ReviewSignal } from './review.ts'
 
 const kinds: Readonly<Record<string, string>> = {
   secret: 'Looks like a secret',
@@ -27,7 +25,11 @@ const kinds: Readonly<Record<string, string>> = {
 export const signalLabel = (kind: string): string => kinds[kind] ?? kind.replaceAll('_', ' ')
 
 /** Returns how many lines or files a signal has beyond those that it names, ` and 4 more`; '' if there are none. */
-export function signalMore({ kind, count, lines }: Pick<Signal, 'kind' | 'count' | 'lines'>): string {
+export function signalMore({
+  kind,
+  count,
+  lines,
+}: Pick<ReviewSignal, 'kind' | 'count'> & { readonly lines: readonly unknown[] }): string {
   if (kind === 'unread') return count > 1 ? ` and ${count - 1} more files` : ''
   return lines.length > 0 && count > lines.length ? ` and ${count - lines.length} more` : ''
 }
