@@ -20,7 +20,7 @@ const namedBlobs = `
   union all select unnest(blobs) from environment_caches
   union all select unnest(blobs) from environment_images
   union all select engine_sha256 from leases where engine_sha256 is not null and ended_at is null
-  union all select placing ->> 'pack' from leases where placing ->> 'pack' is not null and ended_at is null`
+  union all select merging ->> 'pack' from leases where merging ->> 'pack' is not null and ended_at is null`
 
 /**
  * Yields the digests of every blob that a row names, as of one moment after the call. A cursor holds the snapshot, so

@@ -11,7 +11,7 @@ it.each(['plain.txt', 'note #1.md', 'why?.txt', '100%.txt', 'a\\b', 'täglich\n.
 })
 
 test('tells an agent of the commits that came into its files and of what is in conflict, but not a script', () => {
-  const turn = { sequence: 3, message: 'bring it on', files: [] } as unknown as TurnRow
+  const turn = { sequence: 3, message: 'bring it on', files: [], output_schema: null } as unknown as TurnRow
   const oid = 'a'.repeat(40)
   const brought = {
     ...{ baseOid: oid, head: null, turnId: '', merged: [{ kind: 'base' as const, oid }], submodules: ['vendor/lib'] },

@@ -64,12 +64,12 @@ export async function bringCommits(
   signal: AbortSignal,
 ): Promise<LeaseRow> {
   const isDue = ({ brought }: Pick<LeaseRow, 'brought'>) => turn.bring !== null && brought?.turnId !== turn.id
-  if (lease.placing === null && !isDue(lease)) return lease
+  if (lease.merging === null && !isDue(lease)) return lease
   const now = async () => (await findLiveLease(context.db, claim)) ?? lease
   const bring = async () => {
-    if (lease.placing !== null) {
-      const { placing } = lease
-      await whileFrozen({ context, claim, lease, runtime }, signal, () => place(context, claim, lease, placing, signal))
+    if (lease.merging !== null) {
+      const { merging } = lease
+      await whileFrozen({ context, claim, lease, runtime }, signal, () => place(context, claim, lease, merging, signal))
     }
     const placed = await now()
     if (turn.bring === null || !isDue(placed)) return placed
@@ -86,9 +86,9 @@ export async function bringCommits(
  */
 export async function settlePlacing(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
   const lease = await findLiveLease(context.db, claim)
-  if (lease?.state !== 'attached' || lease.placing === null) return
+  if (lease?.state !== 'attached' || lease.merging === null) return
   try {
-    await place(context, claim, lease, lease.placing, signal)
+    await place(context, claim, lease, lease.merging, signal)
   } catch (error) {
     if (!(error instanceof BringFailed)) throw error
     context.log.info({ err: error, runId: claim.runId }, 'a merge was taken back')

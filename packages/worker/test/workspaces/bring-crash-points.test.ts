@@ -84,7 +84,7 @@ async function expectMerged(session: Session): Promise<void> {
   const events = await test.api.events(session.id)
   expect(events.filter(({ data }) => data['name'] === 'bring')).toHaveLength(1)
   const { rows } = await test.db.database.query(
-    `select l.placing, l.brought ->> 'baseOid' as lease, c.brought ->> 'baseOid' as checkpoint
+    `select l.merging as placing, l.brought ->> 'baseOid' as lease, c.brought ->> 'baseOid' as checkpoint
      from leases l join checkpoints c using (organization_id, session_id)
      where l.session_id = $1 and l.ended_at is null order by c.sealed_at desc limit 1`,
     [session.id],
@@ -133,7 +133,7 @@ it('a Run that is cancelled while its commits are placed leaves a whole workspac
   const project = await workspacePath(test.db.database, test.dataDir, session, 'project')
   expect(await readFile(join(project, 'theirs'), 'utf8')).toBe('new\n')
   const { rows } = await test.db.database.query(
-    `select placing, brought ->> 'baseOid' as base from leases where session_id = $1 and ended_at is null`,
+    `select merging as placing, brought ->> 'baseOid' as base from leases where session_id = $1 and ended_at is null`,
     [session.id],
   )
   expect(rows).toEqual([{ placing: null, base: moved }])

@@ -5,20 +5,20 @@ import type { Brought, Placing } from '../../checkpoints/brought.ts'
 /** Records a merge before it is placed in the workspace of a lease. */
 export async function markPlacing(tx: Queryable, leaseId: string, placing: Placing): Promise<void> {
   await tx.query({
-    text: 'update leases set placing = $2 where id = $1',
+    text: 'update leases set merging = $2 where id = $1',
     values: [leaseId, JSON.stringify(placing)],
   })
 }
 
 /** Forgets a merge whose files are as before. */
 export async function dropPlacing(tx: Queryable, leaseId: string): Promise<void> {
-  await tx.query({ text: 'update leases set placing = null where id = $1', values: [leaseId] })
+  await tx.query({ text: 'update leases set merging = null where id = $1', values: [leaseId] })
 }
 
 /** Records the commits that the workspace of a lease holds besides the pinned one; null: none. */
 export async function markBrought(tx: Queryable, leaseId: string, brought: Brought | null): Promise<void> {
   await tx.query({
-    text: 'update leases set brought = $2, placing = null where id = $1',
+    text: 'update leases set brought = $2, merging = null where id = $1',
     values: [leaseId, brought === null ? null : JSON.stringify(brought)],
   })
 }

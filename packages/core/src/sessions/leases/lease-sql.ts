@@ -49,7 +49,7 @@ export interface LeaseRow {
   /** Commits that the workspace holds besides the pinned one; null: none. */
   readonly brought: Brought | null
   /** A merge whose files may be half written; null: none. */
-  readonly placing: Placing | null
+  readonly merging: Placing | null
 }
 
 /** A secret of a lease: its value is the remembered secret of the Session with this digest. */
