@@ -92,7 +92,9 @@ async function call(id: GuardedOperationId, apiKey: string, target: Target): Pro
     ...target,
   }
   const body = bodies[id]
-  const response = await fetch(test.url + path.replaceAll(/\{(\w+)\}/g, (_, name) => segments[name] ?? randomUUID()), {
+  const query = id === 'listStatements' ? `?commit=${'a'.repeat(40)}` : ''
+  const place = path.replaceAll(/\{(\w+)\}/g, (_, name) => segments[name] ?? randomUUID())
+  const response = await fetch(test.url + place + query, {
     method,
     headers: {
       authorization: `Bearer ${apiKey}`,
