@@ -147,7 +147,9 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   },
   reviews: {
     writes: ['core/sessions/reviews'],
-    reads: ['core/sessions/session', 'core/sessions/publications', 'core/sessions/following', 'core/housekeeping'],
+    reads: folders(
+      'core/sessions/session core/sessions/publications core/sessions/following core/sessions/bringing core/housekeeping',
+    ),
   },
   review_requests: {
     writes: ['core/sessions/reviews'],
@@ -157,7 +159,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   publications: {
     writes: ['core/sessions/publications'],
     reads: folders(
-      'core/sessions/purge core/sessions/reviews core/sessions/session core/sessions/following server/console triggers',
+      'core/sessions/purge core/sessions/reviews core/sessions/session core/sessions/following core/sessions/bringing server/console triggers',
     ),
   },
   merges: {

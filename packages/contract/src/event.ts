@@ -107,7 +107,10 @@ export const EventPage = Type.Object(
 /** What a log comes to at one of its Events. */
 export const LogDigest = Type.Object(
   {
-    sequence: Type.Integer({ minimum: 0, description: 'The Event up to which the log is digested; 0 if there are none.' }),
+    sequence: Type.Integer({
+      minimum: 0,
+      description: 'The Event up to which the log is digested; 0 if there are none.',
+    }),
     digest: {
       ...nullable(Sha256),
       description:

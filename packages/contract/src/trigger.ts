@@ -254,14 +254,7 @@ export const triggerDeliveryStatuses = ['waiting', 'admitted', 'refused'] as con
 const triggerReportStates = ['nothing', 'begun', 'asking', 'ended', 'delivered'] as const
 
 /** How the changes of a delivery's Run are published; the last three are ends. */
-const triggerPublicationStates = [
-  'waiting',
-  'verifying',
-  'publishing',
-  'published',
-  'unchanged',
-  'failed',
-] as const
+const triggerPublicationStates = ['waiting', 'verifying', 'publishing', 'published', 'unchanged', 'failed'] as const
 
 /** One firing of a trigger; it makes one Turn, once. */
 export const TriggerDelivery = Type.Object(

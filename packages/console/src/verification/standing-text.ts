@@ -1,6 +1,6 @@
 import type { CheckResult, Review, Verification } from '@berth/client'
 import { counted } from '../ui/format.ts'
-import { isOpen, type Standing } from './standing.ts'
+import type { Standing } from './standing.ts'
 
 /** Returns the first digits of a revision, as every page names it. */
 export const shortRevision = (revision: string): string => revision.slice(0, 12)
@@ -52,9 +52,3 @@ function failedText(checks: readonly CheckResult[]): string {
   const failed = checks.filter(({ state, required }) => required && state === 'failed')
   return failed.length === 0 ? 'A required check failed' : `${counted(failed.length, 'required check')} failed`
 }
-
-/** Returns which revision a check is about, if it is not the one on screen. */
-export const isOfThis = ({ by }: Standing, { revision }: Pick<Review, 'revision'>): boolean => by?.revision === revision
-
-/** Returns whether a verification can still be cancelled. */
-export const canCancel = ({ by }: Standing): boolean => by !== null && isOpen(by)

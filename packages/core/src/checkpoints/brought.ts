@@ -35,5 +35,5 @@ export interface Placing {
   /** The branch of the base, which the workspace's own repository is told of. */
   readonly branch: string
   /** What the workspace holds once it is placed. */
-  readonly then: Brought
+  readonly outcome: Brought
 }

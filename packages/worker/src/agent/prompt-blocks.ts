@@ -25,7 +25,9 @@ export function promptBlocks(
 ): object[] {
   return [
     ...(recap === null ? [] : [{ type: 'text', text: recap }]),
-    ...(brought === null || brought.merged.length === 0 || isScript ? [] : [{ type: 'text', text: broughtText(brought) }]),
+    ...(brought === null || brought.merged.length === 0 || isScript
+      ? []
+      : [{ type: 'text', text: broughtText(brought) }]),
     { type: 'text', text: turn.message },
     ...turn.files.map(file => ({
       type: 'resource_link',

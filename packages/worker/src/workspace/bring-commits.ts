@@ -185,18 +185,18 @@ async function merge(
   context: ExecutionContext,
   claim: RunClaim,
   lease: LeaseRow,
-  { source, baseOid, merges, then }: Planned,
+  { source, baseOid, merges, outcome }: Planned,
   signal: AbortSignal,
 ): Promise<void> {
   if (merges.length === 0) {
-    const kept = { ...then, conflicts: [], conflictCount: 0, submodules: [] }
+    const kept = { ...outcome, conflicts: [], conflictCount: 0, submodules: [] }
     await underFence(context, claim, tx => markBrought(tx, lease.id, kept))
     return
   }
   const work = await mergeNow(context, lease, { source, baseOid, merges }, signal)
   const { before, after, pack, conflicts, conflictCount, submodules } = work
-  const brought: Brought = { ...then, conflicts, conflictCount, submodules }
-  const placing: Placing = { before, after, pack, branch: source.baseBranch, then: brought }
+  const brought: Brought = { ...outcome, conflicts, conflictCount, submodules }
+  const placing: Placing = { before, after, pack, branch: source.baseBranch, outcome: brought }
   await underFence(context, claim, tx => markPlacing(tx, lease.id, placing))
   await place(context, claim, lease, placing, signal)
 }
@@ -229,7 +229,7 @@ async function place(
   context: ExecutionContext,
   claim: RunClaim,
   lease: LeaseRow,
-  { before, after, pack, branch, then }: Placing,
+  { before, after, pack, branch, outcome }: Placing,
   signal: AbortSignal,
 ): Promise<void> {
   const { blobs, clock, driver } = context
@@ -237,7 +237,7 @@ async function place(
   const source = await requireSource(context, claim)
   const mirror = await context.sources.mirror(source, signal)
   // This worker may be another than the one that merged, and the sandbox's host may have to be sent them.
-  for (const oid of [then.baseOid, ...then.merged.map(each => each.oid)]) {
+  for (const oid of [outcome.baseOid, ...outcome.merged.map(each => each.oid)]) {
     await context.sources.mirror({ ...source, baseOid: oid }, signal)
   }
   const run = (script: LeaseScript) => driver.run(lease.id, script)
@@ -247,8 +247,8 @@ async function place(
       signal,
     )
   try {
-    const moved = then.baseOid !== (lease.brought?.baseOid ?? source.baseOid)
-    await to({ before, after }, moved ? { branch, oid: then.baseOid } : null)
+    const moved = outcome.baseOid !== (lease.brought?.baseOid ?? source.baseOid)
+    await to({ before, after }, moved ? { branch, oid: outcome.baseOid } : null)
   } catch (error) {
     if (!(error instanceof PlaceMergeRefused)) throw error
     context.log.warn({ err: error, runId: claim.runId }, 'a merge cannot be placed')
@@ -257,8 +257,8 @@ async function place(
     throw new BringFailed('bring_failed', `the merge cannot be written into the workspace: ${error.message}`, error)
   }
   await underFence(context, claim, async tx => {
-    await markBrought(tx, lease.id, then)
-    await appendEvents(tx, claim, [tell(branch, then, performance.now() - begunMs)], clock.now())
+    await markBrought(tx, lease.id, outcome)
+    await appendEvents(tx, claim, [tell(branch, outcome, performance.now() - begunMs)], clock.now())
   })
 }
 

@@ -101,7 +101,14 @@ export async function mergeWork(
 
       async function storePack(): Promise<string | null> {
         const known = [base, ...merges.map(({ oid }) => oid)].map(oid => `^${oid}^{tree}`)
-        const args = ['pack-objects', '--revs', '--quiet', '--threads=1', '--window=0', join(repository.packs, 'placed')]
+        const args = [
+          'pack-objects',
+          '--revs',
+          '--quiet',
+          '--threads=1',
+          '--window=0',
+          join(repository.packs, 'placed'),
+        ]
         const name = await gitText(args, {
           ...options,
           view: { ...repository.view, writes: [repository.packs] },

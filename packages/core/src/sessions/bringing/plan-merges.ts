@@ -21,7 +21,7 @@ export interface PlannedFrom {
 /** The merges that bring commits into a workspace, in order, and what it holds after them but for conflicts. */
 export interface PlannedMerges {
   readonly merges: readonly WorkMerge[]
-  readonly then: Omit<Brought, 'conflicts' | 'conflictCount' | 'submodules'>
+  readonly outcome: Omit<Brought, 'conflicts' | 'conflictCount' | 'submodules'>
 }
 
 /**
@@ -52,7 +52,7 @@ export async function planMerges(from: PlannedFrom, signal: AbortSignal): Promis
     }
   }
   const merged = merges.map(({ kind, oid }) => ({ kind, oid }))
-  return { merges, then: { baseOid, head, turnId, merged } }
+  return { merges, outcome: { baseOid, head, turnId, merged } }
 }
 
 /** Returns from what a workspace and somebody's commits on the branch of its work both come. */

@@ -61,9 +61,7 @@ export async function digestWithin(
   })
   const start = prior.rows[0]?.prior ?? null
   if (start === null) return found
-  const events = (await openPage(source.blobs, page)).filter(
-    ({ sequence: each }) => each >= first && each <= place,
-  )
+  const events = (await openPage(source.blobs, page)).filter(({ sequence: each }) => each >= first && each <= place)
   const digest = events.reduce((before, { envelope }) => digestAfter(before, envelope), start)
   return { ...found, digest: digest.toString('hex') }
 }

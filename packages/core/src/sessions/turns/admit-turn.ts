@@ -77,7 +77,17 @@ export async function admitTurn(
       }
       return { created: false, row: known, run: await runOfTurn(tx, key, known.run_id), budgeted: false }
     }
-    const turn = { id: turnId, message: body.message, replyTo, files, output, steers, author: principal, now, ...platform }
+    const turn = {
+      id: turnId,
+      message: body.message,
+      replyTo,
+      files,
+      output,
+      steers,
+      author: principal,
+      now,
+      ...platform,
+    }
     const { row, queued, budgeted } =
       replyTo === null
         ? { ...(await beginOrJoin(context, tx, session, turn)), budgeted: false }
