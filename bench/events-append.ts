@@ -1,15 +1,20 @@
-// Compares appends through the real path with bare statements on the same connections: 64 Sessions at once, one Event
-// per transaction on both sides, `synchronous_commit` on, every row read back. Run as: node bench/events-append.ts
-// [events]
+// Compares appends through the real path with the same without the log's chain, and with bare statements, on the same
+// connections: 64 Sessions at once, one Event per transaction on all sides, `synchronous_commit` on, every row read back. The
+// first two take turns in who begins. Run as: node bench/events-append.ts [events]
 import { randomUUID } from 'node:crypto'
 import { appendEvents } from '../packages/core/src/sessions/log/append.ts'
+import { splitEnvelope } from '../packages/core/src/sessions/log/envelope.ts'
+import { Redactor } from '../packages/platform/src/kit/redactor.ts'
 import type { SessionKey } from '../packages/platform/src/kit/session-key.ts'
+import { movedIn } from '../packages/platform/src/storage/postgres/moved-in.ts'
 import { openBenchDatabase } from './support/bench-database.ts'
 import { median, show } from './support/statistics.ts'
 
 const SESSIONS = 64
-const ROUNDS = 5
+const ROUNDS = 6
 const BOUND = 0.6
+/** Of the time of an append with the chain to that of one without. */
+const CHAIN_BOUND = 1.1
 const perSession = Math.ceil(Number(process.argv[2] ?? 12_800) / SESSIONS)
 const data = { activityId: randomUUID(), category: 'tool', name: 'bash', status: 'started', note: 'x'.repeat(200) }
 
@@ -18,6 +23,28 @@ const { db } = bench
 await db.query('create table bare (session uuid, sequence bigint, envelope text, primary key (session, sequence))')
 
 const real = (key: SessionKey) => appendEvents(db, key, [{ type: 'svc.run.progress', data }], new Date())
+const redactor = new Redactor([])
+/** The append as it would be without the chain. */
+const unchained = ({ organizationId, sessionId }: SessionKey) => {
+  const now = new Date()
+  const { head, tail } = splitEnvelope({ type: 'svc.run.progress', data }, sessionId, now, redactor)
+  return db.query({
+    name: 'append-without-chain',
+    text: `
+      with head as (
+        update sessions
+        set last_event_sequence = last_event_sequence + (secrets_version = $8)::integer,
+          updated_at = greatest(updated_at, $3),
+          ${movedIn}
+        where organization_id = $1 and id = $2
+        returning last_event_sequence as last, secrets_version, owner_kind, owner_id
+      )
+      insert into events (organization_id, session_id, sequence, type, run_id, envelope)
+      select $1, $2, last, $4, $5, $6 || last::text || $7 from head where secrets_version = $8
+      returning sequence as last`,
+    values: [organizationId, sessionId, now.toISOString(), 'svc.run.progress', null, head, tail, 0],
+  })
+}
 const bare = (key: SessionKey, sequence: number) =>
   db.query({
     name: 'bare-insert',
@@ -52,32 +79,44 @@ async function bytes(): Promise<{ readonly log: number; readonly events: number 
 
 const ratios: number[] = []
 const perEvent: { log: number[]; events: number[] } = { log: [], events: [] }
-const rates: { real: number[]; bare: number[] } = { real: [], bare: [] }
+const rates: { real: number[]; unchained: number[]; bare: number[] } = { real: [], unchained: [], bare: [] }
+const chainRatios: number[] = []
 for (let round = 0; round <= ROUNDS; round += 1) {
   const keys = await bench.newSessions(SESSIONS)
+  const plainKeys = await bench.newSessions(SESSIONS)
+  const early = round % 2 === 0 ? await perSecond(unchained, plainKeys) : null
   const before = await bytes()
   const ours = await perSecond(real, keys)
   const after = await bytes()
+  const plain = early ?? (await perSecond(unchained, plainKeys))
   const theirs = await perSecond(bare, keys)
   const ids = keys.map(key => key.sessionId)
-  for (const [table, column] of [
-    ['events', 'session_id'],
-    ['bare', 'session'],
-  ]) {
+  const plainIds = plainKeys.map(key => key.sessionId)
+  for (const [table, column, of] of [
+    ['events', 'session_id', ids],
+    ['events', 'session_id', plainIds],
+    ['bare', 'session', ids],
+  ] as const) {
     const { rows } = await db.query<{ id: string; count: number; newest: number }>(
       `select ${column} as id, count(*) as count, max(sequence) as newest from ${table} where ${column} = any($1) group by 1`,
-      [ids],
+      [of],
     )
     const whole = rows.length === SESSIONS && rows.every(row => row.count === perSession && row.newest === perSession)
     if (!whole) throw new Error(`${table} does not hold what was appended`)
   }
   if (round === 0) continue
   rates.real.push(ours)
+  rates.unchained.push(plain)
+  chainRatios.push(plain / ours)
   rates.bare.push(theirs)
   ratios.push(ours / theirs)
   perEvent.log.push((after.log - before.log) / (SESSIONS * perSession))
   perEvent.events.push((after.events - before.events) / (SESSIONS * perSession))
 }
 console.info(`append: ${show(median(rates.real), 0)}/s, bare insert: ${show(median(rates.bare), 0)}/s`)
+console.info(`append without the chain: ${show(median(rates.unchained), 0)}/s`)
+console.info(
+  `time with the chain to that without: ${show(median(chainRatios))} (to reach: at most ${CHAIN_BOUND}); each round: ${chainRatios.map(each => show(each)).join(', ')}`,
+)
 console.info(`ratio: ${show(median(ratios))} (to reach: at least ${BOUND})`)
 console.info(`of one Event: ${show(median(perEvent.log), 0)} B of log, ${show(median(perEvent.events), 0)} B on disk`)

@@ -12,6 +12,9 @@ Every Event has \`id\`, \`type\`, \`createdAt\`, \`sequence\`, \`subject\` and \
 those that you do not know. Webhooks subscribe to families; Events without a family are never pushed. Events of the visibility
 \`transcript\` hold content: messages, tools' output and the like.
 
+Each Event has a digest over the one before and its own text, exactly as pages, streams and webhooks carry it. \`digestEvents\` says what a log
+comes to at an Event ([the log](concepts.md#the-log)), and \`berth verify --log\` makes the chain anew and compares.
+
 ## All types
 
 | type | family | visibility | meaning |

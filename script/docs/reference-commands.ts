@@ -12,6 +12,7 @@ const others: Readonly<Record<string, string>> = {
   forkSession: 'fork <session>',
   listSessions: 'sessions list',
   listEvents: 'events <session>',
+  digestEvents: 'verify --log <session>',
   streamEvents: 'events <session> --follow',
   listRuntimes: 'runtimes list',
   listInteractions: 'interactions <session>',

@@ -35,6 +35,13 @@ export interface OperationCalls {
    */
   call<Id extends OperationId>(id: Id, ...rest: CallArguments<OperationInput<Id>>): Promise<OperationAnswer<Id>>
   /**
+   * Calls an operation as `call` does, and returns the text of its JSON body as it was sent, for whoever digests or keeps it.
+   *
+   * @throws BerthError if the service refuses
+   * @throws BerthConnectionError if no complete response arrives
+   */
+  text<Id extends OperationId>(id: Id, ...rest: CallArguments<OperationInput<Id>>): Promise<string>
+  /**
    * Yields the items of a list, and asks for the next page when the last item of one has been taken. The query chooses
    * where to begin and the size of a page.
    *
@@ -78,9 +85,12 @@ export function operationCalls(transport: Transport): OperationCalls {
   }
   // The call that needs it reports a failure.
   rows().catch(() => {})
-  const call = async (id: OperationId, input: AnyInput, options: CallOptions | undefined): Promise<unknown> => {
+  const prepare = async (id: OperationId, input: AnyInput, options: CallOptions | undefined) => {
     const row = (await rows())[id]
-    const request = { ...requestOf(row, input), operation: id, options }
+    return { row, request: { ...requestOf(row, input), operation: id, options } }
+  }
+  const call = async (id: OperationId, input: AnyInput, options: CallOptions | undefined): Promise<unknown> => {
+    const { row, request } = await prepare(id, input, options)
     if (row.answer === 'response') return transport.response(request)
     const { body } = await transport.json(request)
     return row.answer === 'none' ? undefined : body
@@ -99,6 +109,11 @@ export function operationCalls(transport: Transport): OperationCalls {
   }
   return {
     call: (id, ...[input, options]) => call(id, (input ?? {}) as AnyInput, options) as never,
+    text: async (id, ...[input, options]) => {
+      const { row, request } = await prepare(id, (input ?? {}) as AnyInput, options)
+      if (row.answer !== 'json') throw new TypeError(`${id} answers no JSON`)
+      return (await transport.json(request)).text
+    },
     async *items(id, ...[input, options]) {
       for await (const { items } of readPages(id, input, options)) yield* items
     },

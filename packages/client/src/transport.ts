@@ -34,6 +34,12 @@ interface BoundedRequest extends ApiRequest {
   readonly signal: AbortSignal | undefined
 }
 
+interface JsonAnswer {
+  readonly status: number
+  readonly body: unknown
+  readonly text: string
+}
+
 export interface TransportSettings {
   readonly baseUrl: URL
   /** Origin of the account service. Default: `baseUrl`. */
@@ -54,10 +60,10 @@ export class Transport {
   }
 
   /**
-   * Sends a request, with retries, and reads the whole body; null if the response has none.
+   * Sends a request, with retries, and reads the whole body; null if the response has none. `text` is the body as it was sent.
    * @throws BerthError, BerthConnectionError, or the reason of the caller's signal
    */
-  json(request: ApiRequest): Promise<{ readonly status: number; readonly body: unknown }> {
+  json(request: ApiRequest): Promise<JsonAnswer> {
     return this.#retrying(request, attempt => this.#exchange(request, attempt))
   }
 
@@ -97,7 +103,7 @@ export class Transport {
     throw await this.#refusal(request, second)
   }
 
-  #exchange(request: ApiRequest, attempt: number): Promise<{ status: number; body: unknown }> {
+  #exchange(request: ApiRequest, attempt: number): Promise<JsonAnswer> {
     const { platform, requestTimeoutMs } = this.#settings
     const ms = request.options?.timeoutMs ?? requestTimeoutMs
     const timeout = () => new BerthConnectionError(this.#url(request).href, `no answer in ${ms} ms`)
@@ -105,11 +111,11 @@ export class Transport {
       const bounded = { ...request, attempt, signal }
       const response = await this.#open(bounded)
       const text = await this.#receive(bounded, () => response.text())
-      if (text === '') return { status: response.status, body: null }
+      if (text === '') return { status: response.status, body: null, text }
       const body = readObject(text)
       if (body === null)
         throw new BerthConnectionError(this.#url(request).href, 'the response did not come from the service')
-      return { status: response.status, body }
+      return { status: response.status, body, text }
     })
   }
 

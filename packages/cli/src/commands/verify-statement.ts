@@ -38,19 +38,28 @@ export async function readNamed(named: string, { commit }: VerifyOptions): Promi
   return { file: await readIfThere(`statement-${subject.commit.slice(0, 12)}.intoto.json`), subject }
 }
 
-/** Verifies the statement, and says in plain lines what it proves, or why it proves nothing. */
-export async function verifyNamed(
+type VerifyIo = LocalIo & { readonly client?: BerthClient }
+
+/** Verifies the statement. */
+export async function judgeNamed(
   { file, subject }: Named,
   { keys, json }: VerifyOptions,
-  { stdout, stderr, client }: LocalIo & { readonly client?: BerthClient },
-): Promise<ExitCode> {
+  { stderr, client }: Omit<VerifyIo, 'stdout'>,
+): ReturnType<typeof verifyStatement> {
   const statement = file ?? (await fetchStatement(subject, client))
   const keySet = keys === undefined ? await fetchKeys(client) : parseKeys(keys, await readIfThere(keys))
   if (keys === undefined && !json) {
     await stderr.line('berth: these are the keys that the service shows now; --keys verifies with a copy of your own')
   }
-  const verdict = await verifyStatement(statement, keySet, subject)
-  if (json) await stdout.line(jsonLine(verdict))
+  return verifyStatement(statement, keySet, subject)
+}
+
+/** Verifies the statement, and says in plain lines what it proves, or why it proves nothing. */
+export async function verifyNamed(named: Named, options: VerifyOptions, io: VerifyIo): Promise<ExitCode> {
+  const { subject } = named
+  const { stdout } = io
+  const verdict = await judgeNamed(named, options, io)
+  if (options.json) await stdout.line(jsonLine(verdict))
   else if (verdict.verified) {
     const on = subject.commit === undefined ? '; --commit compares it with a commit' : ', and is on this commit'
     await stdout.line(`${stdout.paint('green', 'verified')}: the statement holds${on}`)

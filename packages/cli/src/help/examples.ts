@@ -53,6 +53,7 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   ],
   verify: [
     'verify HEAD',
+    'verify --log $SESSION',
     'verify statement-0123456789ab.intoto.json --keys berth-keys.json --commit HEAD',
     "verify HEAD --json | jq '.statement.predicate.verification.checks'",
   ],

@@ -15,6 +15,7 @@ export const commands: Readonly<Record<string, string>> = {
   deleteApp: 'apps delete <app>',
   deleteIntegration: 'integrations delete <integration>',
   deleteTrigger: 'triggers delete <trigger>',
+  digestEvents: 'verify --log <session>',
   endSignIn: 'sign-ins end <sign-in>',
   exportUsage: 'usage export',
   forkSession: 'fork <session>',
