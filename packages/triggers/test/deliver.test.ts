@@ -1,16 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import type { FollowUp, Publication, TriggerDelivery } from '@berth/contract'
+import type { Context } from '@berth/core/context.ts'
 import { Environments } from '@berth/testing/environments/environments.ts'
-import { tipOf } from '@berth/testing/git/repositories.ts'
+import { DeliveryCrash } from '@berth/testing/faults/delivery-crash.ts'
+import { fileAt, tipOf } from '@berth/testing/git/repositories.ts'
 import { outcome } from '@berth/testing/runs/outcome.ts'
 import { GitHubTriggers, type Hooked } from '@berth/testing/triggers/github-triggers.ts'
 import { until } from '@berth/testing/until.ts'
+import { touch } from '@berth/testing/workspaces/workspace.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { claimChanges, type DueChanges, releaseChanges } from '../src/deliver/changes-sql.ts'
+import { bringFurther } from '../src/deliver/deliver-changes.ts'
 
 const stack = new AsyncDisposableStack()
 let at: GitHubTriggers
+let context: Awaited<ReturnType<GitHubTriggers['processContext']>>
 beforeAll(async () => {
   at = await GitHubTriggers.start(stack, {})
+  context = await at.processContext()
 })
 afterAll(() => stack.disposeAsync())
 
@@ -44,7 +51,58 @@ async function fire(trigger: Hooked, event: Parameters<GitHubTriggers['fire']>[1
 const publicationsOf = async (sessionId: string) =>
   (await at.test.api.get<{ publications: Publication[] }>(`/v1/sessions/${sessionId}/publications`)).body.publications
 
+const open: ReadonlySet<string> = new Set(['waiting', 'publishing'])
+/** Times that only the process of a test takes for now. */
+const held = '2098-01-01T00:00:00Z'
+const by = { now: new Date('2099-01-01T00:00:00Z'), until: new Date('2099-01-02T00:00:00Z') }
+
+/** Publishes the held changes as the worker of triggers does, in a world of its own. */
+async function bringAll(world: Context): Promise<void> {
+  for (let due: DueChanges | null; ; ) {
+    due = await claimChanges(world.db, by, [])
+    if (due === null) return
+    const step = await bringFurther(world, due, new AbortController().signal)
+    if (step.kind === 'not_now') throw new Error(step.errorCode)
+    const { errorCode: deliver_error, state: deliver_state } = { errorCode: null, state: null, ...step }
+    await releaseChanges(world.db, due, step.kind === 'further' ? step.columns : { deliver_error, deliver_state })
+  }
+}
+
 describe('a trigger that delivers', () => {
+  // It claims four times, records what came of it three times, brings the workspace back, and publishes.
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])('opens one pull request, although a process is killed after step %i', async n => {
+    const site = await at.repository()
+    const trigger = await make(
+      { kind: 'pull_request' },
+      { message: 'cd /workspace/project\nuntil [ -e ../go ]; do sleep 0.1; done\necho made > made' },
+    )
+    const { sessionId, key } = await at.fire(trigger, site.events.comment('@berth'))
+    const { database } = at.test.db
+    const move = (to: string) =>
+      database.query('update trigger_deliveries set due_at = $2, claimed_until = null where key = $1', [key, to])
+    await move(held)
+    await touch(database, at.test.dataDir, await at.test.api.session(sessionId), 'go')
+    await until('a sealed run', async () => (await at.test.api.session(sessionId)).phase === 'idle')
+    const crash = new DeliveryCrash(n, 'dies')
+    const world = { ...context, ...crash.world(context as never) } as Context
+    const state = async () => (await at.deliveries(trigger))[0]?.publication?.state ?? ''
+    for (let round = 0; round < 3 && !crash.signal.aborted && open.has(await state()); round++) {
+      await until('the publication to end', async () => {
+        return (await publicationsOf(sessionId)).every(({ completedAt }) => completedAt !== undefined)
+      })
+      await bringAll(world).catch(error => {
+        if (!crash.signal.aborted) throw error
+      })
+    }
+    expect(crash.signal.aborted).toBe(true)
+    await move('epoch')
+    await until('the changes to be published', async () => !open.has(await state()))
+    expect(await state()).toBe('published')
+    expect(await fileAt(site.gitDir, `svc/${sessionId}`, 'made')).toBe('made')
+    expect(await publicationsOf(sessionId)).toHaveLength(1)
+    expect(pullsOf(site.id)).toHaveLength(1)
+  })
+
   it('opens a pull request with the changes of its Run, and later ones of the conversation go to the same', async () => {
     const site = await at.repository()
     const trigger = await make({ kind: 'pull_request', draft: true })

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { Trigger } from '@berth/contract'
+import type { FollowUp, Trigger } from '@berth/contract'
 import { ownCheckId } from '@berth/core/git-hosts/own-check.ts'
 import { githubEvents } from '@berth/testing/git/github-events.ts'
 import { commitTo, tipOf } from '@berth/testing/git/repositories.ts'
@@ -75,6 +75,35 @@ describe('an issue', () => {
     expect(await at.fire(trigger, site.events.assigned('robot', { by: 'eve' }))).toMatchObject({
       status: 'refused',
       errorCode: 'actor_may_not_write',
+    })
+  })
+})
+
+describe('a pull request with a follow-up', () => {
+  it('is left to that, until the issue is taken from Berth again', async () => {
+    const site = await at.repository()
+    const trigger = await at.make({ on: all })
+    const { sessionId } = await at.fire(trigger, site.events.assigned('berth'))
+    await at.endRun(sessionId)
+    await at.published({ id: sessionId }, 41)
+    const path = `/v1/sessions/${sessionId}/publications`
+    const { body } = await at.test.api.get<{ publications: { id: string }[] }>(path)
+    const followed = `${path}/${body.publications[0]?.id}/follow-up`
+    expect(outcome(await at.test.api.put(followed, {}))).toBe('200')
+    const read = async () => (await at.test.api.get<{ followUp: FollowUp }>(followed)).body.followUp
+    expect((await read()).state).toBe('watching')
+    expect(await at.fire(trigger, site.events.review('changes_requested', 'No.', 41))).toMatchObject({
+      ...{ sessionId, status: 'refused', errorCode: 'pull_request_followed' },
+    })
+    expect((await at.post(trigger, site.events.assigned('somebody', {}, 'unassigned'))).body.ignored).toBe(
+      'issues.unassigned fires no trigger',
+    )
+    expect((await read()).state).toBe('watching')
+    await at.post(trigger, site.events.assigned('berth', {}, 'unassigned'))
+    expect(await read()).toMatchObject({ state: 'stopped', reason: 'person_asked' })
+    // The played host has no pull request 41: it is asked again now, which nobody did while the follow-up had it.
+    expect(await at.fire(trigger, site.events.onPull('@berth go on', 41))).toMatchObject({
+      errorCode: 'cloud_repository_unavailable',
     })
   })
 })
