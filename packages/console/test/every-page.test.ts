@@ -47,7 +47,7 @@ beforeAll(async () => {
   page = visitor.page
   page.setDefaultTimeout(120_000)
   await openSignedIn(page, `${test.url}/sessions`, person)
-}, 120_000)
+}, 400_000)
 afterAll(() => stack.disposeAsync())
 
 /** Makes one of everything that a page can be about. */
