@@ -48,7 +48,7 @@ export function BoundsFields(props: { bounds: BoundsForm; mayMerge: boolean; onC
       </div>
       <fieldset className="flex flex-col gap-1.5">
         <legend className="mb-1.5 text-[0.8125rem] font-medium">The agent works on</legend>
-        <div className="grid gap-1.5 sm:grid-cols-2">
+        <div className="grid gap-x-3 gap-y-2.5 sm:grid-cols-2">
           {causeChoices.map(([cause, words]) => (
             <TickBox
               key={cause}

@@ -34,7 +34,7 @@ const looks: Readonly<Record<string, readonly [icon: LucideIcon, tone: string]>>
 
 /** One pull request of the list: whose turn it is, how far Berth has gone with it, and the ways to stop and to try again. */
 export function PullRow({ pull, mayFollow, mayMerge }: { pull: PullRequest; mayFollow: boolean; mayMerge: boolean }) {
-  const { sessionId, publicationId, repository, number, followUp, state } = pull
+  const { sessionId, publicationId, number, followUp, state } = pull
   const [asks, setAsks] = useState(false)
   const { follow, stop } = useFollow(sessionId, publicationId)
   const [Icon, tone] = looks[state] ?? [GitPullRequest, 'text-ink-3']
@@ -124,7 +124,6 @@ export function PullRow({ pull, mayFollow, mayMerge }: { pull: PullRequest; mayF
           onClose={() => setAsks(false)}
         />
       )}
-      <span className="sr-only">{printableLine(`${repository} #${number}`)}</span>
     </li>
   )
 }
