@@ -352,7 +352,7 @@ describe('a cursor', () => {
         return []
       return [path.replace('{sessionId}', at.session.id).replace('{publicationId}', id)]
     })
-    expect(lists).toHaveLength(8)
+    expect(lists).toHaveLength(9)
     for (const from of lists) {
       const { body } = await at.api.get<{ nextCursor: string | null }>(from)
       expect([from, body.nextCursor]).toEqual([from, expect.any(String)])
