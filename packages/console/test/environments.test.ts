@@ -191,7 +191,7 @@ describe('a person who writes environments in a browser', () => {
     await shows('Version 2')
     expect(await page.content()).not.toMatch(/(?:first|second)-value-of-it/)
     expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain('value-of-it')
-    expect((await saved()).secrets).toEqual([{ name: 'NPM_TOKEN', version: 2 }])
+    expect((await saved()).secrets).toEqual([{ name: 'NPM_TOKEN', version: 2, exposure: 'variable' }])
     await page.getByRole('button', { name: 'Remove NPM_TOKEN' }).click()
     await page.getByRole('button', { name: 'Remove the secret' }).click()
     await page.getByRole('heading', { name: 'No secrets yet' }).waitFor()

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { EnvironmentNetwork, SecretEgress, SecretExposure, WriteNetwork } from './egress.ts'
 import { environmentLimits } from './limits.ts'
 import { closed, DateTime, nullable, open, opened, openString, someText, text, Uuid } from './scalar.ts'
 
@@ -12,7 +13,16 @@ export const VariableName = Type.String({ pattern: variableName })
 
 const ArchiveReference = Type.String({ pattern: '^sha256:[a-f0-9]{64}$' })
 
-const Pin = Type.Object({ name: VariableName, version: Type.Integer({ minimum: 1 }) }, closed)
+const pin = { name: VariableName, version: Type.Integer({ minimum: 1 }) }
+
+/** A pin as a caller may send it back. */
+const Pin = Type.Object(
+  { ...pin, exposure: Type.Optional(SecretExposure), egress: Type.Optional(SecretEgress) },
+  closed,
+)
+
+/** A pin as it is answered; `egress` only if that is its exposure. */
+const ShownPin = opened(Type.Object({ ...pin, exposure: SecretExposure, egress: Type.Optional(SecretEgress) }, closed))
 
 const Extension = Type.Object(
   {
@@ -82,6 +92,8 @@ const Check = Type.Object(
   { description: 'A command that says whether a change is good.', ...closed },
 )
 
+const pinsDescription = 'What the revision pins; the newest revision has the values.'
+
 const fields = {
   name: someText(environmentLimits.nameCharacters),
   description: text(environmentLimits.descriptionCharacters),
@@ -129,10 +141,11 @@ const fields = {
     },
     { description: "Run while a person keeps an idle Session's sandbox running to look at it.", ...closed },
   ),
+  network: WriteNetwork,
   requireVerified: Type.Boolean({
     description: 'Whether a revision is only published, and merged, once a verification of it has passed.',
   }),
-  secrets: Type.Array(Pin, { description: 'What the revision pins; the newest revision has the values.' }),
+  secrets: Type.Array(Pin, { description: pinsDescription }),
 }
 
 /** An environment's document, as a caller writes it. Whatever is left out is empty. */
@@ -150,6 +163,7 @@ export const EnvironmentDraft = Type.Object(
     packages: Type.Optional(fields.packages),
     checks: Type.Optional(fields.checks),
     preview: Type.Optional(fields.preview),
+    network: Type.Optional(fields.network),
     requireVerified: Type.Optional(fields.requireVerified),
     secrets: Type.Optional(fields.secrets),
   },
@@ -163,7 +177,8 @@ const shownFields = {
   repositories: opened(fields.repositories),
   checks: opened(fields.checks),
   preview: Type.Optional(opened(fields.preview)),
-  secrets: opened(fields.secrets),
+  network: EnvironmentNetwork,
+  secrets: Type.Array(ShownPin, { description: pinsDescription }),
 }
 
 /** An environment's document with every member. */
@@ -259,7 +274,7 @@ export const Environment = Type.Object(
     archivedAt: nullable(DateTime),
     document: EnvironmentDocument,
     archives: Type.Array(EnvironmentArchive),
-    secrets: Type.Array(opened(Pin)),
+    secrets: Type.Array(ShownPin),
     createdBy: Author,
     createdAt: DateTime,
     warnings: Type.Array(Warning),
@@ -293,7 +308,7 @@ const EnvironmentRevision = Type.Object(
     createdAt: DateTime,
     createdBy: Author,
     document: EnvironmentDocument,
-    secrets: Type.Array(opened(Pin)),
+    secrets: Type.Array(ShownPin),
   },
   { title: 'EnvironmentRevision', description: 'One revision of an environment; it never changes.', ...open },
 )
@@ -314,6 +329,6 @@ export type EnvironmentDocument = Static<typeof EnvironmentDocument>
 export type EnvironmentRevision = Static<typeof EnvironmentRevision>
 export type EnvironmentAuthor = Static<typeof Author>
 export type EnvironmentWarning = Static<typeof Warning>
-export type SecretPin = Static<typeof Pin>
+export type SecretPin = Static<typeof ShownPin>
 export type EnvironmentPage = Static<typeof EnvironmentPage>
 export type EnvironmentRevisionPage = Static<typeof EnvironmentRevisionPage>

@@ -197,6 +197,11 @@ export const EnvironmentApply = Type.Object(
     extensions: Type.Optional(Type.Array(AppliedExtension)),
     prebuilt: Type.Optional(PrebuiltStart),
     packages: Type.Optional(AppliedPackages),
+    secretsLeftOut: Type.Optional(
+      Type.Array(Type.Object({ name: Type.String(), reason: openString(['policy']) }, open), {
+        description: 'Secrets of the environment that the sandbox does not get; absent if there is none.',
+      }),
+    ),
   },
   {
     title: 'EnvironmentApplyData',

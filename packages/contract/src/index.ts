@@ -30,6 +30,7 @@ export type {
   ViewedFiles,
 } from './console.ts'
 export { Discovery, Runtime, RuntimeList } from './discovery.ts'
+export type { EgressPolicy, EnvironmentNetwork, SecretEgress, WriteSecret } from './egress.ts'
 export type {
   CatalogExtension,
   Environment,
@@ -118,6 +119,7 @@ export {
   artifactLimits,
   backgroundLimits,
   defaultPageSize,
+  egressLimits,
   environmentLimits,
   followUpLimits,
   interactionLimits,

@@ -136,6 +136,27 @@ export const environmentLimits = {
   archivesBytes: 1_073_741_824,
 } as const
 
+/** Limits of what environments say of the network. */
+export const egressLimits = {
+  /** Hosts of `network` in a document. */
+  networkHosts: 100,
+  /** Hosts that one secret may go to. */
+  secretHosts: 16,
+  paths: 32,
+  pathCharacters: 512,
+  headerCharacters: 64,
+  formatCharacters: 256,
+  userCharacters: 128,
+  queryCharacters: 64,
+  /** A value that goes into the head of a request, which servers bound. */
+  valueBytes: 8192,
+  /** Hosts that an organization closes. */
+  neverHosts: 100,
+  /** Secrets that an organization keeps for some environments. */
+  policySecrets: 100,
+  policyEnvironments: 50,
+} as const
+
 /** Limits of follow-ups. */
 export const followUpLimits = {
   attempts: 20,

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { EgressPolicy, SetEgressPolicy } from './egress.ts'
 import { Count, closed, DateTime, nullable, open, openString } from './scalar.ts'
 
 const Dollars = Type.Number({ minimum: 0 })
@@ -104,6 +105,7 @@ export const OrganizationSettings = Type.Object(
       },
       { description: 'What Publications add to the description of their pull requests.', ...open },
     ),
+    egress: EgressPolicy,
     rate: Type.Object(
       {
         burst: Count,
@@ -131,6 +133,7 @@ export const UpdateOrganizationSettings = Type.Object(
         { description: 'Absent: as it is. So is a `signer` that is absent.', ...closed },
       ),
     ),
+    egress: Type.Optional(SetEgressPolicy),
     pullRequestSection: Type.Optional(
       nullable(
         Type.String({

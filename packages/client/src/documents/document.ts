@@ -17,6 +17,7 @@ const order = [
   'packages',
   'checks',
   'preview',
+  'network',
   'requireVerified',
 ]
 
@@ -38,10 +39,11 @@ export function complete({ secrets: _, ...draft }: EnvironmentDraft): PlainDocum
     packages: [],
     requireVerified: false,
   }
-  const { repositories, checks } = draft
+  const { repositories, checks, network } = draft
   return sorted({
     ...empty,
     ...draft,
+    network: withHosts(network),
     repositories: Array.isArray(repositories) ? repositories.map(withPath) : [],
     checks: Array.isArray(checks)
       ? checks.map(check => ({ timeoutSeconds: 600, required: true, quick: false, ...check }))
@@ -59,6 +61,11 @@ function withPath(entry: NonNullable<EnvironmentDraft['repositories']>[number]) 
   const { repository } = Object(entry) as Partial<typeof entry>
   if (typeof repository !== 'string') return entry
   return { path: repository.slice(repository.indexOf('/') + 1), ...entry }
+}
+
+function withHosts(network: EnvironmentDraft['network']) {
+  const isObject = typeof network === 'object' && network !== null && !Array.isArray(network)
+  return network === undefined || isObject ? { mode: 'open', hosts: [], ...network } : network
 }
 
 function sorted(document: object): PlainDocument {

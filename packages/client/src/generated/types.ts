@@ -809,6 +809,33 @@ export interface Environment {
   secrets: Array<{
     name: string
     version: number
+    /** `variable`: programs get the value. `egress`: they get a placeholder, and the proxy puts the value into requests to the hosts of `egress`. */
+    exposure: 'variable' | 'egress'
+    /** Where the value goes. The proxy of the sandbox puts it into requests; programs hold a placeholder. */
+    egress?: {
+      /** The hosts that get it, over HTTPS. */
+      hosts: string[]
+      /** The methods of requests that get it; absent: all. */
+      methods?: Array<'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'>
+      /** Paths below which requests get it: `/v1` is that path and everything below it, and not `/v10`. */
+      paths?: string[]
+      /** Where a request holds the value: exactly one of `header`, `basic` and `query`. */
+      put: {
+        /** The header of requests that holds it. */
+        header?: string
+        /** The value of that header, with `{value}` once; absent: `Bearer {value}` in `Authorization`, and `{value}` elsewhere. */
+        format?: string
+        /** Basic authentication. */
+        basic?: {
+          /** The user, beside which it is the password. */
+          user: string
+        }
+        /** The parameter of the query that holds it. */
+        query?: string
+      }
+      /** Whether setup scripts may use it as well; false if left out. */
+      setup?: boolean
+    }
   }>
   createdBy: {
     kind: 'person' | 'installation'
@@ -877,6 +904,11 @@ export interface EnvironmentApplyData {
     /** In words for people; if unavailable. */
     reason?: string
   }
+  /** Secrets of the environment that the sandbox does not get; absent if there is none. */
+  secretsLeftOut?: Array<{
+    name: string
+    reason: string
+  }>
 }
 
 /** An extension that was uploaded to an environment. */
@@ -947,12 +979,46 @@ export interface EnvironmentDocument {
     /** On which it listens. */
     port?: number
   }
+  /** Which hosts sandboxes reach, within what the operator allows. */
+  network: {
+    /** `open`: every host that the operator opens. `listed`: those of `hosts` alone. `ask`: those, and people are asked for another one. */
+    mode: 'open' | 'listed' | 'ask'
+    /** None if left out. */
+    hosts: string[]
+  }
   /** Whether a revision is only published, and merged, once a verification of it has passed. */
   requireVerified: boolean
   /** What the revision pins; the newest revision has the values. */
   secrets: Array<{
     name: string
     version: number
+    /** `variable`: programs get the value. `egress`: they get a placeholder, and the proxy puts the value into requests to the hosts of `egress`. */
+    exposure: 'variable' | 'egress'
+    /** Where the value goes. The proxy of the sandbox puts it into requests; programs hold a placeholder. */
+    egress?: {
+      /** The hosts that get it, over HTTPS. */
+      hosts: string[]
+      /** The methods of requests that get it; absent: all. */
+      methods?: Array<'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'>
+      /** Paths below which requests get it: `/v1` is that path and everything below it, and not `/v10`. */
+      paths?: string[]
+      /** Where a request holds the value: exactly one of `header`, `basic` and `query`. */
+      put: {
+        /** The header of requests that holds it. */
+        header?: string
+        /** The value of that header, with `{value}` once; absent: `Bearer {value}` in `Authorization`, and `{value}` elsewhere. */
+        format?: string
+        /** Basic authentication. */
+        basic?: {
+          /** The user, beside which it is the password. */
+          user: string
+        }
+        /** The parameter of the query that holds it. */
+        query?: string
+      }
+      /** Whether setup scripts may use it as well; false if left out. */
+      setup?: boolean
+    }
   }>
 }
 
@@ -1009,12 +1075,46 @@ export interface EnvironmentDraft {
     /** On which it listens. */
     port?: number
   }
+  /** Which hosts sandboxes reach, within what the operator allows. */
+  network?: {
+    /** `open`: every host that the operator opens. `listed`: those of `hosts` alone. `ask`: those, and people are asked for another one. */
+    mode: 'open' | 'listed' | 'ask'
+    /** None if left out. */
+    hosts?: string[]
+  }
   /** Whether a revision is only published, and merged, once a verification of it has passed. */
   requireVerified?: boolean
   /** What the revision pins; the newest revision has the values. */
   secrets?: Array<{
     name: string
     version: number
+    /** `variable`: programs get the value. `egress`: they get a placeholder, and the proxy puts the value into requests to the hosts of `egress`. */
+    exposure?: 'variable' | 'egress'
+    /** Where the value goes. The proxy of the sandbox puts it into requests; programs hold a placeholder. */
+    egress?: {
+      /** The hosts that get it, over HTTPS. */
+      hosts: string[]
+      /** The methods of requests that get it; absent: all. */
+      methods?: Array<'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'>
+      /** Paths below which requests get it: `/v1` is that path and everything below it, and not `/v10`. */
+      paths?: string[]
+      /** Where a request holds the value: exactly one of `header`, `basic` and `query`. */
+      put: {
+        /** The header of requests that holds it. */
+        header?: string
+        /** The value of that header, with `{value}` once; absent: `Bearer {value}` in `Authorization`, and `{value}` elsewhere. */
+        format?: string
+        /** Basic authentication. */
+        basic?: {
+          /** The user, beside which it is the password. */
+          user: string
+        }
+        /** The parameter of the query that holds it. */
+        query?: string
+      }
+      /** Whether setup scripts may use it as well; false if left out. */
+      setup?: boolean
+    }
   }>
 }
 
@@ -1055,6 +1155,33 @@ export interface EnvironmentRevision {
   secrets: Array<{
     name: string
     version: number
+    /** `variable`: programs get the value. `egress`: they get a placeholder, and the proxy puts the value into requests to the hosts of `egress`. */
+    exposure: 'variable' | 'egress'
+    /** Where the value goes. The proxy of the sandbox puts it into requests; programs hold a placeholder. */
+    egress?: {
+      /** The hosts that get it, over HTTPS. */
+      hosts: string[]
+      /** The methods of requests that get it; absent: all. */
+      methods?: Array<'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'>
+      /** Paths below which requests get it: `/v1` is that path and everything below it, and not `/v10`. */
+      paths?: string[]
+      /** Where a request holds the value: exactly one of `header`, `basic` and `query`. */
+      put: {
+        /** The header of requests that holds it. */
+        header?: string
+        /** The value of that header, with `{value}` once; absent: `Bearer {value}` in `Authorization`, and `{value}` elsewhere. */
+        format?: string
+        /** Basic authentication. */
+        basic?: {
+          /** The user, beside which it is the password. */
+          user: string
+        }
+        /** The parameter of the query that holds it. */
+        query?: string
+      }
+      /** Whether setup scripts may use it as well; false if left out. */
+      setup?: boolean
+    }
   }>
 }
 
@@ -1924,6 +2051,13 @@ export interface OrganizationSettings {
     section: string | null
     /** The template that stands in for null. */
     usualSection: string
+  }
+  /** What environments may reach and use. */
+  egress: {
+    /** Hosts that no environment names. Sandboxes that are made from now on do not reach them. */
+    neverHosts: string[]
+    /** By the name of a secret, the ids of the environments that may use it. A secret that is not named is free for all. */
+    secretEnvironments: Record<string, string[]>
   }
   /** Requests that each membership and installation may send. */
   rate: {
@@ -3348,6 +3482,13 @@ export interface UpdateOrganizationSettings {
     /** Who signs. `deployment`: its key, if it has one. `host`: the Git host makes the commit, as the app, and signs it. The person is a co-author then, whatever `author` says, and a Publication to a host that signs no commits fails with `commit_not_signed`. */
     signer?: 'deployment' | 'host'
   }
+  /** What environments may reach and use. A member replaces what was; absent: as it is. */
+  egress?: {
+    /** Hosts that no environment names. Sandboxes that are made from now on do not reach them. */
+    neverHosts?: string[]
+    /** By the name of a secret, the ids of the environments that may use it. A secret that is not named is free for all. */
+    secretEnvironments?: Record<string, string[]>
+  }
   /** Template, in Markdown, of the section at the end of each pull request, of which 16 lines are kept: `{verification}`, `{checks}`, `{signals}`, `{people}`, `{models}` and `{links}` stand for facts. Null: the usual one. Empty: no section. */
   pullRequestSection?: string | null
 }
@@ -3671,9 +3812,37 @@ export interface WriteLocalReview {
   }>
 }
 
+/** What is absent stays as it is. */
 export interface WriteSecret {
-  /** At most 32 KiB of UTF-8. */
-  value: string
+  /** At most 32 KiB of UTF-8, and 8 KiB for `egress`, where it is one line. Absent: the present one, unless the change opens it to more requests. */
+  value?: string
+  /** `variable`: programs get the value. `egress`: they get a placeholder, and the proxy puts the value into requests to the hosts of `egress`. */
+  exposure?: 'variable' | 'egress'
+  /** Where the value goes. The proxy of the sandbox puts it into requests; programs hold a placeholder. */
+  egress?: {
+    /** The hosts that get it, over HTTPS. */
+    hosts: string[]
+    /** The methods of requests that get it; absent: all. */
+    methods?: Array<'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'>
+    /** Paths below which requests get it: `/v1` is that path and everything below it, and not `/v10`. */
+    paths?: string[]
+    /** Where a request holds the value: exactly one of `header`, `basic` and `query`. */
+    put: {
+      /** The header of requests that holds it. */
+      header?: string
+      /** The value of that header, with `{value}` once; absent: `Bearer {value}` in `Authorization`, and `{value}` elsewhere. */
+      format?: string
+      /** Basic authentication. */
+      basic?: {
+        /** The user, beside which it is the password. */
+        user: string
+      }
+      /** The parameter of the query that holds it. */
+      query?: string
+    }
+    /** Whether setup scripts may use it as well; false if left out. */
+    setup?: boolean
+  }
 }
 
 /** The types of Events that this version knows, with their `data`. */
@@ -4510,7 +4679,7 @@ export interface Operations {
     } }
     answer: EnvironmentEnvelope
   }
-  /** Write a secret of an environment. Writes a new revision that pins the new version. The value is never returned; sandboxes get it as a variable of that name. */
+  /** Write a secret of an environment. Writes a new revision that pins the new version. The value is never returned; sandboxes get it, or a placeholder for it, as a variable of that name. */
   putEnvironmentSecret: {
     input: { environmentId: string; name: string; headers: {
       /** The revision that the write replaces, in quotes, such as `"3"`. */

@@ -13,6 +13,7 @@ const labels: ReadonlyMap<string, string> = new Map(
     packages: 'System packages',
     checks: 'Checks',
     preview: 'Preview',
+    network: 'Network',
     requireVerified: 'Verified changes only',
   }),
 )

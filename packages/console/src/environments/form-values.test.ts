@@ -15,6 +15,7 @@ const document: PlainDocument = {
   packages: ['jq', 'libpq-dev'],
   checks: [{ name: 'test', run: 'npm test', timeoutSeconds: 60, required: true, quick: false }],
   preview: { command: 'npm run dev', port: 3000 },
+  network: { mode: 'listed', hosts: ['registry.npmjs.org', '*.example.com'] },
   requireVerified: true,
 }
 
@@ -25,7 +26,7 @@ describe('a document', () => {
   })
 
   test('keeps members that the form does not know', () => {
-    const newer = { ...document, network: { allow: ['example.com'] } } as PlainDocument
+    const newer = { ...document, mounts: { allow: ['example.com'] } } as PlainDocument
     expect(fromForm(toForm(newer))).toEqual(newer)
   })
 

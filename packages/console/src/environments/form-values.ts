@@ -16,6 +16,8 @@ export interface FormValues {
   packages: string
   /** Without a command and a port there is none. */
   preview: { command: string; port: string }
+  /** Hosts with white space between them. */
+  network: { mode: PlainDocument['network']['mode']; hosts: string }
   /** Members that the form has no field for; they are saved as they are. */
   rest: Record<string, unknown>
 }
@@ -33,12 +35,13 @@ export const emptyDocument: PlainDocument = {
   prebuild: false,
   packages: [],
   checks: [],
+  network: { mode: 'open', hosts: [] },
   requireVerified: false,
 }
 
 export function toForm(document: PlainDocument): FormValues {
   const { name, description, setup, variables, extensions, cache, github, repositories, ...others } = document
-  const { prebuild, packages, preview, ...rest } = others
+  const { prebuild, packages, preview, network, ...rest } = others
   return {
     name,
     description,
@@ -53,6 +56,8 @@ export function toForm(document: PlainDocument): FormValues {
     prebuild,
     packages: packages.join('\n'),
     preview: { command: preview?.command ?? '', port: String(preview?.port ?? '') },
+    // The JSON view may hold a list that is none.
+    network: { mode: network.mode, hosts: Array.isArray(network.hosts) ? network.hosts.join('\n') : '' },
     rest,
   }
 }
@@ -62,7 +67,7 @@ const isNamed = (row: { readonly reference: string }): boolean => row.reference 
 
 /** Returns the document of a form. Rows in which nothing is entered are left out. */
 export function fromForm(values: FormValues): EnvironmentDraft {
-  const { variables, repositories, cachePaths, extensions, packages, preview, rest, ...plain } = values
+  const { variables, repositories, cachePaths, extensions, packages, preview, network, rest, ...plain } = values
   return {
     ...rest,
     ...plain,
@@ -74,12 +79,15 @@ export function fromForm(values: FormValues): EnvironmentDraft {
     })),
     cache: { paths: cachePaths.filter(isFilled).map(({ path }) => path) },
     extensions: extensions.filter(isNamed).map(({ kind, reference }) => ({ [kind]: reference })),
-    packages: packages.split(/[\s,]+/).filter(name => name !== ''),
+    packages: namesIn(packages),
+    network: { mode: network.mode, hosts: namesIn(network.hosts) },
     ...(isFilled(preview) && {
       preview: { command: preview.command, ...(preview.port.trim() !== '' && { port: Number(preview.port) }) },
     }),
   }
 }
+
+const namesIn = (text: string): string[] => text.split(/[\s,]+/).filter(name => name !== '')
 
 /** Returns the place in the document that a row of the form becomes. */
 export function placeOf(list: 'repositories' | 'cachePaths' | 'extensions', values: FormValues, at: number): number {

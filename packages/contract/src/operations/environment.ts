@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { WriteSecret } from '../egress.ts'
 import {
   ArchiveBytes,
   DefaultEnvironment,
@@ -139,14 +140,11 @@ export const environmentOperations = {
     path: '/v1/environments/{environmentId}/secrets/{name}',
     summary: 'Write a secret of an environment',
     description:
-      'Writes a new revision that pins the new version. The value is never returned; sandboxes get it as a variable of that name.',
+      'Writes a new revision that pins the new version. The value is never returned; sandboxes get it, or a placeholder for it, as a variable of that name.',
     params: SecretPath,
     headers: IfMatch,
-    body: Type.Object(
-      { value: Type.String({ minLength: 1, description: 'At most 32 KiB of UTF-8.' }) },
-      { title: 'WriteSecret', ...closed },
-    ),
-    bodyErrors: { value: 'environment_invalid' },
+    body: WriteSecret,
+    bodyErrors: { value: 'environment_invalid', exposure: 'environment_invalid', egress: 'environment_invalid' },
     responses: written,
     errors: ['environment_invalid', ...writeErrors],
   }),

@@ -1,6 +1,9 @@
-import { type EnvironmentDraft, environmentLimits, type Issue, type SecretPin } from '@berth/contract'
+import { type EgressPolicy, type EnvironmentDraft, environmentLimits, type Issue } from '@berth/contract'
 import { cachePathFault, PROJECT } from './cache-path.ts'
 import { digestOf, documentText, pathOf, type StoredDocument } from './document.ts'
+import { hostFault } from './egress-rule.ts'
+import { closedHosts } from './policy-rules.ts'
+import { isPin, type StoredPin } from './secret-exposure.ts'
 
 /** Variables that the platform sets itself, in upper case. */
 const reserved = new Set(['HOME', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR', 'NODE_USE_ENV_PROXY'])
@@ -22,13 +25,14 @@ export function nameFault(name: string): string | null {
 /** What a document is held against, beside itself. */
 export interface DocumentSurroundings {
   /** The secrets of the newest revision. */
-  readonly pins: readonly SecretPin[]
+  readonly pins: readonly StoredPin[]
   /** Paths below the home in which runtimes keep their conversations. */
   readonly conversations: readonly string[]
   /** Digests of the archives that the environment owns. */
   readonly archives: ReadonlySet<string>
   /** Slugs that the catalog lists. */
   readonly catalog: ReadonlySet<string>
+  readonly policy: EgressPolicy
 }
 
 /**
@@ -38,7 +42,7 @@ export interface DocumentSurroundings {
 export function documentFaults(
   document: StoredDocument,
   sent: EnvironmentDraft['secrets'],
-  { pins, conversations, archives, catalog }: DocumentSurroundings,
+  { pins, conversations, archives, catalog, policy }: DocumentSurroundings,
 ): readonly Issue[] {
   return [
     ...nameFaults(document.name),
@@ -48,6 +52,7 @@ export function documentFaults(
     ...cacheFaults(document, conversations),
     ...repositoryFaults(document),
     ...checkFaults(document),
+    ...networkFaults(document, policy),
     ...pinFaults(sent, pins),
     ...(Buffer.byteLength(documentText(document)) > environmentLimits.documentBytes
       ? [issue([], `must not exceed ${environmentLimits.documentBytes} bytes`)]
@@ -61,7 +66,7 @@ function nameFaults(name: string): readonly Issue[] {
   return whiteSpaceOrControl.test(name) ? [issue(['name'], blankName)] : []
 }
 
-function variableFaults(variables: StoredDocument['variables'], pins: readonly SecretPin[]): readonly Issue[] {
+function variableFaults(variables: StoredDocument['variables'], pins: readonly StoredPin[]): readonly Issue[] {
   const secrets = new Set(pins.map(({ name }) => name))
   return Object.keys(variables).flatMap(name => {
     const fault = nameFault(name) ?? (secrets.has(name) ? 'is the name of a secret of the environment' : null)
@@ -146,18 +151,26 @@ function checkFaults({ checks }: StoredDocument): readonly Issue[] {
   })
 }
 
+function networkFaults({ network: { hosts } }: StoredDocument, policy: EgressPolicy): readonly Issue[] {
+  const path = ['document', 'network', 'hosts']
+  return [...hosts.flatMap((host, index) => hostFault(host, [...path, index])), ...closedHosts(hosts, policy, path)]
+}
+
 /** Returns the fault of pins that a caller wrote down, if they are not those of the newest revision. */
-export function pinFaults(sent: EnvironmentDraft['secrets'], pins: readonly SecretPin[]): readonly Issue[] {
+export function pinFaults(sent: EnvironmentDraft['secrets'], pins: readonly StoredPin[]): readonly Issue[] {
   return sent === undefined || samePins(sent, pins)
     ? []
     : [issue(['secrets'], 'must be the pins of the newest revision, or left out')]
 }
 
-function samePins(sent: readonly SecretPin[], pins: readonly SecretPin[]): boolean {
-  const versions = new Map(pins.map(({ name, version }) => [name, version]))
+function samePins(sent: NonNullable<EnvironmentDraft['secrets']>, pins: readonly StoredPin[]): boolean {
+  const known = new Map(pins.map(pin => [pin.name, pin]))
   return (
     sent.length === pins.length &&
     new Set(sent.map(({ name }) => name)).size === sent.length &&
-    sent.every(({ name, version }) => versions.get(name) === version)
+    sent.every(pin => {
+      const found = known.get(pin.name)
+      return found !== undefined && isPin(pin, found)
+    })
   )
 }

@@ -18,6 +18,7 @@ export function completeDocument(draft: EnvironmentDraft): StoredDocument {
     checks = [],
     requireVerified = false,
     preview,
+    network,
   } = draft
   return {
     name,
@@ -37,6 +38,7 @@ export function completeDocument(draft: EnvironmentDraft): StoredDocument {
       quick: check.quick ?? false,
     })),
     ...(preview !== undefined && { preview }),
+    network: { mode: network?.mode ?? 'open', hosts: network?.hosts ?? [] },
     requireVerified,
   }
 }
@@ -58,13 +60,21 @@ export function archivesOf({ extensions }: Pick<StoredDocument, 'extensions'>): 
  * Returns the text that a revision stores. Equal documents have equal texts; the order of lists counts. A member that
  * revisions from before it lack is left out while it is empty, so those stay equal to what they say.
  */
-export function documentText({ prebuild, packages, checks, requireVerified, ...document }: StoredDocument): string {
+export function documentText({
+  prebuild,
+  packages,
+  checks,
+  requireVerified,
+  network,
+  ...document
+}: StoredDocument): string {
   return canonicalJson({
     ...document,
     ...(prebuild && { prebuild }),
     ...(packages.length > 0 && { packages }),
     ...(checks.length > 0 && { checks }),
     ...(requireVerified && { requireVerified }),
+    ...((network.mode !== 'open' || network.hosts.length > 0) && { network }),
   })
 }
 
@@ -77,6 +87,7 @@ export function readStored(text: string): StoredDocument {
     packages: stored.packages ?? [],
     checks: stored.checks ?? [],
     requireVerified: stored.requireVerified ?? false,
+    network: stored.network ?? { mode: 'open', hosts: [] },
   }
 }
 

@@ -1,7 +1,8 @@
-import type { EnvironmentAuthor, SecretPin } from '@berth/contract'
+import type { EnvironmentAuthor } from '@berth/contract'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import type { StoredArchive } from './archives/archive-sql.ts'
 import { archivesOf } from './document.ts'
+import type { StoredPin } from './secret-exposure.ts'
 import type { JudgedPin } from './warnings.ts'
 
 /** A secret that the newest revision pins, with the length of its value in bytes. */
@@ -35,13 +36,13 @@ export interface EnvironmentRow {
 export type RevisionRow = Pick<
   EnvironmentRow,
   'revision' | 'document' | 'created_by_kind' | 'created_by_id' | 'created_at'
-> & { readonly secrets: readonly SecretPin[] }
+> & { readonly secrets: readonly StoredPin[] }
 
 const selectFrom = (environments: string): string => `
   select e.id, e.name, e.folded_name, e.revision, e.is_default, e.archived_at, r.document, r.created_by_kind,
     r.created_by_id, r.created_at, (
-      select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'version', s.version, 'size_bytes', s.size_bytes,
-        'masked', s.masked) order by s.name), '[]')
+      select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('name', s.name, 'version', s.version,
+        'size_bytes', s.size_bytes, 'masked', s.masked, 'egress', s.egress)) order by s.name), '[]')
       from environment_secrets s
       where s.organization_id = e.organization_id and s.environment_id = e.id and s.ended_at is null
     ) as secrets, (
@@ -120,6 +121,21 @@ export async function findDefault(db: Queryable, organizationId: string): Promis
   return rows[0]?.id ?? null
 }
 
+/** Returns those of some ids that environments of the organization have. */
+export async function listKnownEnvironments(
+  db: Queryable,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set()
+  const { rows } = await db.query<{ id: string }>({
+    name: 'list-known-environments',
+    text: 'select id from environments where organization_id = $1 and id = any($2::uuid[])',
+    values: [organizationId, ids],
+  })
+  return new Set(rows.map(({ id }) => id))
+}
+
 /** Inserts an environment without a revision; the caller adds the first. */
 export async function insertEnvironment(
   tx: Queryable,
@@ -173,7 +189,8 @@ export async function insertRevision(
     text: `
       insert into environment_revisions (organization_id, environment_id, revision, document, secrets, created_by_kind,
         created_by_id, created_at, archives)
-      select $1, $2, $3, $4, coalesce(jsonb_agg(jsonb_build_object('name', name, 'version', version) order by name), '[]'),
+      select $1, $2, $3, $4, coalesce(jsonb_agg(jsonb_strip_nulls(
+          jsonb_build_object('name', name, 'version', version, 'egress', egress)) order by name), '[]'),
         $5, $6, $7, $8
       from environment_secrets where organization_id = $1 and environment_id = $2 and ended_at is null`,
     values: [

@@ -5,6 +5,7 @@ import { toArchive } from './archives/archive.ts'
 import { readDocument } from './document.ts'
 import type { EnvironmentRow, RevisionRow } from './environment-sql.ts'
 import type { Documents } from './put-environment.ts'
+import { toPin } from './secret-exposure.ts'
 import { type WarningFacts, warningsOf } from './warnings.ts'
 
 /** Returns the resources of an organization's environments, with the warnings that hold now. */
@@ -25,7 +26,7 @@ export async function toEnvironments(
 
 function toEnvironment(row: EnvironmentRow, facts: Omit<WarningFacts, 'idle'>): Environment {
   const { id, name, revision, is_default, archived_at, created_at } = row
-  const secrets = row.secrets.map(({ name, version }) => ({ name, version }))
+  const secrets = row.secrets.map(toPin)
   const document = readDocument(row.document, secrets)
   const archives = row.archives.map(toArchive)
   const idle = new Set(archives.filter((_, index) => row.archives[index]?.brings_nothing).map(({ archive }) => archive))
@@ -46,7 +47,7 @@ function toEnvironment(row: EnvironmentRow, facts: Omit<WarningFacts, 'idle'>): 
 
 /** Returns a revision as a list shows it. */
 export function toRevision(row: RevisionRow): EnvironmentRevision {
-  const secrets = [...row.secrets]
+  const secrets = row.secrets.map(toPin)
   return {
     revision: row.revision,
     createdAt: row.created_at.toISOString(),

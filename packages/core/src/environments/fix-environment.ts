@@ -1,7 +1,10 @@
+import type { EgressPolicy } from '@berth/contract'
 import { UnsealError } from '@berth/platform/storage/master-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { readDocument, type StoredDocument } from './document.ts'
+import type { EgressRule } from './egress-rule.ts'
 import { type EnvironmentKey, findEnvironment, findRevision } from './environment-sql.ts'
+import { isKeptFrom } from './policy-rules.ts'
 import { listSealed } from './secret-sql.ts'
 import { placeOf } from './secrets.ts'
 
@@ -11,22 +14,38 @@ export interface FixedEnvironment {
   readonly revision: number
   readonly document: StoredDocument
   /** Null if the master key does not open one of them. */
-  readonly secrets: readonly { readonly name: string; readonly value: string }[] | null
+  readonly secrets: readonly FixedSecret[] | null
+  /** Names of secrets that the organization keeps for other environments. */
+  readonly leftOut: readonly string[]
+}
+
+interface FixedSecret {
+  readonly name: string
+  readonly value: string
+  /** Absent: programs get the value. */
+  readonly egress?: EgressRule
 }
 
 /**
  * Returns the newest revision of an environment with the values of its secrets. One statement reads the revision with
- * its pins, and values outlive their pins by a minute, so a write in between changes nothing.
+ * its pins, and values outlive their pins by a minute, so a write in between changes nothing. A policy of the
+ * organization that came after the secret leaves it out.
  */
-export async function fixEnvironment(tx: Queryable, key: EnvironmentKey): Promise<FixedEnvironment> {
+export async function fixEnvironment(
+  tx: Queryable,
+  key: EnvironmentKey,
+  policy: EgressPolicy,
+): Promise<FixedEnvironment> {
   const found = await findEnvironment(tx, key)
   if (found === null) throw new Error(`there is no environment ${key.environmentId}`)
-  const sealed = found.secrets.length === 0 ? [] : await listSealed(tx, key, found.secrets)
+  const pins = found.secrets.filter(({ name }) => !isKeptFrom(name, found.id, policy))
+  const sealed = pins.length === 0 ? [] : await listSealed(tx, key, pins)
   return {
     id: found.id,
     revision: found.revision,
     document: readDocument(found.document, []),
-    secrets: sealed.length < found.secrets.length ? null : openAll(tx, key, sealed),
+    secrets: sealed.length < pins.length ? null : openAll(tx, key, sealed),
+    leftOut: found.secrets.filter(pin => !pins.includes(pin)).map(({ name }) => name),
   }
 }
 
@@ -69,9 +88,10 @@ function openAll(
   if (sealed.length === 0) return []
   if (masterKey === undefined) throw new Error('cannot open a secret: this process has no master key')
   try {
-    return sealed.map(({ name, version, sealed }) => ({
+    return sealed.map(({ name, version, sealed, egress }) => ({
       name,
       value: masterKey.open(sealed, placeOf(key, name, version)).toString(),
+      ...(egress !== null && { egress }),
     }))
   } catch (error) {
     if (error instanceof UnsealError) return null

@@ -1,6 +1,7 @@
 import { type EnvironmentDraft, environmentLimits, type Issue } from '@berth/contract'
 import { refusal } from '@berth/platform/kit/refusal.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { readEgressPolicy } from '../accounts/organizations/egress-policy.ts'
 import type { Context } from '../context.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { listOwnedArchives } from './archives/archive-sql.ts'
@@ -56,7 +57,8 @@ export async function putEnvironment(
       return { created: false, row }
     }
     const archives = await listOwnedArchives(tx, key)
-    const surroundings = { pins, conversations: runtimes.states, archives, catalog: slugs }
+    const policy = await readEgressPolicy(tx, key.organizationId)
+    const surroundings = { pins, conversations: runtimes.states, archives, catalog: slugs, policy }
     requireSound(document, draft.secrets, surroundings)
     if (row === null) return { created: true, row: await create(tx, key, document, { author, now }) }
     if (seen === null) throw refusal('precondition_required')

@@ -1,4 +1,5 @@
 import { refusal } from '@berth/platform/kit/refusal.ts'
+import { readEgressPolicy } from '../accounts/organizations/egress-policy.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { listOwnedArchives } from './archives/archive-sql.ts'
 import { readStored } from './document.ts'
@@ -30,7 +31,8 @@ export async function restoreRevision(
     decide: async (tx, row) => {
       const archives = await listOwnedArchives(tx, key)
       const conversations = runtimes.states
-      requireSound(document, undefined, { pins: row.secrets, conversations, archives, catalog: slugs })
+      const policy = await readEgressPolicy(tx, key.organizationId)
+      requireSound(document, undefined, { pins: row.secrets, conversations, archives, catalog: slugs, policy })
       return { document }
     },
   })

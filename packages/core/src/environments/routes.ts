@@ -82,7 +82,7 @@ export function environmentHandlers(
       return answer(principal, await restoreRevision(documents, principal, key, Number(params.revision), seen))
     },
     putEnvironmentSecret: async ({ principal, params, body, headerParams }) => {
-      const secret = { name: params.name, value: body.value }
+      const secret = { name: params.name, ...body }
       return answer(
         principal,
         await writeSecret(context, principal, keyOf(principal, params), secret, seenBy(headerParams)),

@@ -1,4 +1,5 @@
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import type { EgressRule } from './egress-rule.ts'
 import type { EnvironmentKey } from './environment-sql.ts'
 
 /** Ends the current version of a secret. @returns false if there is none */
@@ -42,6 +43,8 @@ export async function insertSecret(
     readonly version: number
     readonly sizeBytes: number
     readonly masked: boolean
+    /** Null: sandboxes get the value as a variable. */
+    readonly egress: EgressRule | null
     readonly sealed: Buffer
   },
   now: Date,
@@ -49,9 +52,9 @@ export async function insertSecret(
   await tx.query({
     name: 'insert-environment-secret',
     text: `
-      insert into environment_secrets (organization_id, environment_id, name, version, size_bytes, masked, sealed,
+      insert into environment_secrets (organization_id, environment_id, name, version, size_bytes, masked, egress, sealed,
         created_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     values: [
       organizationId,
       environmentId,
@@ -59,6 +62,7 @@ export async function insertSecret(
       secret.version,
       secret.sizeBytes,
       secret.masked,
+      secret.egress && JSON.stringify(secret.egress),
       secret.sealed,
       now,
     ],
@@ -70,6 +74,7 @@ interface SealedVersion {
   readonly name: string
   readonly version: number
   readonly sealed: Buffer
+  readonly egress: EgressRule | null
 }
 
 /** Returns the sealed values of pinned versions, by name; those that are destroyed are missing. */
@@ -81,7 +86,7 @@ export async function listSealed(
   const { rows } = await db.query<SealedVersion>({
     name: 'list-sealed-environment-secrets',
     text: `
-      select s.name, s.version, s.sealed
+      select s.name, s.version, s.sealed, s.egress
       from unnest($3::text[], $4::integer[]) as pin (name, version)
       join environment_secrets s on s.organization_id = $1 and s.environment_id = $2 and s.name = pin.name
         and s.version = pin.version

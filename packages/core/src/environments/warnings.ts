@@ -1,5 +1,6 @@
-import type { EnvironmentWarning, SecretPin } from '@berth/contract'
+import type { EnvironmentWarning } from '@berth/contract'
 import type { StoredDocument } from './document.ts'
+import type { StoredPin } from './secret-exposure.ts'
 
 /** A script of this length that goes on after a failed command hides what went wrong. */
 const LONG_SETUP_LINES = 20
@@ -14,7 +15,7 @@ const stopsOnFailure = /^\s*set\s+(?:-\S+\s+)*(?:-[a-zA-Z]*e|-[a-zA-Z]*o\s+errex
 const ofRuntimes = /^(?:ANTHROPIC|OPENAI|GEMINI|GOOGLE|CLAUDE|CODEX|OPENCODE|GOOSE)_/
 
 /** A secret that a revision pins. */
-export interface JudgedPin extends SecretPin {
+export interface JudgedPin extends StoredPin {
   /** Whether its value is long enough to be masked in output. */
   readonly masked: boolean
 }

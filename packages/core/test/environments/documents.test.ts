@@ -51,6 +51,7 @@ describe('a document', () => {
       packages: [],
       checks: [],
       requireVerified: false,
+      network: { mode: 'open', hosts: [] },
       secrets: [],
     }
     expect(made.body.environment).toEqual({
@@ -67,6 +68,18 @@ describe('a document', () => {
       warnings: [],
     })
     expect((await mine.read(id)).body).toEqual(made.body)
+  })
+
+  it('says of its network what it is given, and an open one without hosts is no change', async () => {
+    const { id, name } = await mine.make()
+    expect((await mine.put(id, { name, network: { mode: 'open' } }, 1)).body.environment).toMatchObject({ revision: 1 })
+    const network = { mode: 'listed', hosts: ['registry.npmjs.org', '*.example.com', 'xn--mnchen-3ya.de'] } as const
+    const { body } = await mine.put(id, { name, network: { mode: 'listed', hosts: [...network.hosts] } }, 1)
+    expect(body.environment).toMatchObject({ revision: 2, document: { network } })
+    expect((await mine.put(id, { name, network: { mode: 'listed' } }, 2)).body.environment.document.network).toEqual({
+      mode: 'listed',
+      hosts: [],
+    })
   })
 
   it('fills in the directory of a repository', async () => {
@@ -210,6 +223,23 @@ describe('a document', () => {
       'a cache in the directory of a repository',
       { github: true, repositories: [{ repository: 'o/lib' }], cache: { paths: ['lib/x'] } },
       'document.cache.paths.0',
+    ],
+    ['a mode of no network', { network: { mode: 'closed' } }, 'document.network.mode'],
+    ['hosts without a mode', { network: { hosts: ['example.com'] } }, 'document.network.mode'],
+    ['a host in upper case', { network: { mode: 'listed', hosts: ['Example.com'] } }, 'document.network.hosts.0'],
+    ['every host', { network: { mode: 'listed', hosts: ['*'] } }, 'document.network.hosts.0'],
+    ['every host of a domain', { network: { mode: 'listed', hosts: ['*.com'] } }, 'document.network.hosts.0'],
+    ['an address', { network: { mode: 'listed', hosts: ['93.184.216.34'] } }, 'document.network.hosts.0'],
+    ['an address of IPv6', { network: { mode: 'listed', hosts: ['[2606:4700::1]'] } }, 'document.network.hosts.0'],
+    ['a host with a port', { network: { mode: 'listed', hosts: ['example.com:443'] } }, 'document.network.hosts.0'],
+    ['a host of other letters', { network: { mode: 'listed', hosts: ['münchen.de'] } }, 'document.network.hosts.0'],
+    ['a private host', { network: { mode: 'ask', hosts: ['db.internal'] } }, 'document.network.hosts.0'],
+    ['a host below localhost', { network: { mode: 'ask', hosts: ['*.a.localhost'] } }, 'document.network.hosts.0'],
+    ['a host twice', { network: { mode: 'ask', hosts: ['a.org', 'a.org'] } }, 'document.network.hosts'],
+    [
+      'more than 100 hosts',
+      { network: { mode: 'listed', hosts: Array.from({ length: 101 }, (_, i) => `h${i}.example.com`) } },
+      'document.network.hosts',
     ],
     ['pins of no secret', { secrets: [{ name: 'A', version: 1 }] }, 'document.secrets'],
     ['more than 256 KiB', { setup: '🦀'.repeat(65_536) }, 'document'],

@@ -66,7 +66,9 @@ describe('a secret', () => {
     })
     expect((await mine.deleteSecret(id, 'A', 3)).body.environment).toMatchObject({ revision: 4, secrets: [] })
     expect((await mine.deleteSecret(id, 'A', 1)).body.environment).toMatchObject({ revision: 4 })
-    expect((await mine.writeSecret(id, 'A', 'later', 4)).body.environment.secrets).toEqual([{ name: 'A', version: 3 }])
+    expect((await mine.writeSecret(id, 'A', 'later', 4)).body.environment.secrets).toEqual([
+      { name: 'A', version: 3, exposure: 'variable' },
+    ])
   })
 
   it('stays as it is today when a revision is restored', async () => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { readEgressPolicy } from '@berth/core/accounts/organizations/egress-policy.ts'
 import { isNewestWorkSealed } from '@berth/core/checkpoints/checkpoint-sql.ts'
 import { type FoundExtension, findExtensions, shownOf } from '@berth/core/environments/extensions/find-extensions.ts'
 import { fixEnvironment, readFixedDocument } from '@berth/core/environments/fix-environment.ts'
@@ -102,7 +103,8 @@ async function provideLease(
     if (driver.kind === 'remote' && !(await takeRoom(tx, context.host))) return null
     const now = clock.now()
     const { organizationId } = claim
-    const fixed = environmentId === null ? null : await fixEnvironment(tx, { organizationId, environmentId })
+    const policy = await readEgressPolicy(tx, organizationId)
+    const fixed = environmentId === null ? null : await fixEnvironment(tx, { organizationId, environmentId }, policy)
     // Before the sandbox exists, so that nobody appends one of its secrets unmasked.
     await remember(tx)
     const secrets = fixed?.secrets ?? []
@@ -126,8 +128,16 @@ async function provideLease(
       environment: fixed && {
         id: fixed.id,
         revision: fixed.revision,
-        secrets: fixed.secrets && secrets.map(({ name }, index) => ({ name, digest: digests[index] ?? '' })),
+        secrets:
+          fixed.secrets &&
+          secrets.map(({ name, egress }, index) => ({
+            name,
+            digest: digests[index] ?? '',
+            ...(egress !== undefined && { egress }),
+          })),
+        leftOut: fixed.leftOut,
       },
+      neverHosts: policy.neverHosts,
     })
   })
   if (live !== null) context.wakeups.publish(topics.leases)

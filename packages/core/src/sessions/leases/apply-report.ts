@@ -60,12 +60,13 @@ interface AppliedLease {
   readonly id: string
   readonly environment_id: string | null
   readonly environment_revision: number | null
+  readonly secrets_left_out: readonly string[]
   readonly apply: ApplyReport | null
 }
 
 /** Returns the Event that tells of an apply. */
 export function applyEvent(
-  { id: leaseId, environment_id, environment_revision, apply }: AppliedLease,
+  { id: leaseId, environment_id, environment_revision, secrets_left_out: leftOut, apply }: AppliedLease,
   status: ApplyData['status'],
   now: Date,
   errorCode?: ApplyError,
@@ -73,7 +74,13 @@ export function applyEvent(
   if (apply === null || environment_id === null || environment_revision === null)
     throw new Error(`no environment is applied to lease ${leaseId}`)
   const subject = apply.runId === undefined ? {} : { runId: apply.runId }
-  const of = { leaseId, environmentId: environment_id, name: apply.name, revision: environment_revision }
+  const of = {
+    leaseId,
+    environmentId: environment_id,
+    name: apply.name,
+    revision: environment_revision,
+    ...(leftOut.length > 0 && { secretsLeftOut: leftOut.map(name => ({ name, reason: 'policy' })) }),
+  }
   const data = status === 'started' ? { ...of, status } : { ...of, status, ...resultOf(apply, status, now, errorCode) }
   return { type: 'svc.environment.apply', ...subject, data }
 }

@@ -2,6 +2,7 @@ import type { Effort } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import type { Brought, Placing } from '../../checkpoints/brought.ts'
+import type { EgressRule } from '../../environments/egress-rule.ts'
 import { takes } from '../../runtimes/own-hosts.ts'
 import { isLostHost } from '../../runtimes/runtime-hosts.ts'
 import type { ApplyReport } from './apply-report.ts'
@@ -42,6 +43,10 @@ export interface LeaseRow {
   readonly environment_revision: number | null
   /** The environment's secrets; null without an environment, and if the master key could not open one. */
   readonly environment_secrets: readonly LeaseSecret[] | null
+  /** Names of secrets that the organization keeps for other environments. */
+  readonly secrets_left_out: readonly string[]
+  /** Hosts that the organization closes to sandboxes, as it was when the row was written. */
+  readonly never_hosts: readonly string[]
   /** How far the environment is applied; null until that begins. */
   readonly apply: ApplyReport | null
   /** The image that the sandbox started from, or that was made of it; its host keeps that. */
@@ -57,6 +62,8 @@ export interface LeaseSecret {
   readonly name: string
   /** In hexadecimal digits. */
   readonly digest: string
+  /** Absent: programs get the value. Otherwise they hold a placeholder, and the proxy puts the value into requests. */
+  readonly egress?: EgressRule
 }
 
 /** Returns the lease that has not ended; each Session has at most one (`leases_live`). */
@@ -91,14 +98,17 @@ export async function insertLease(
       readonly id: string
       readonly revision: number
       readonly secrets: readonly LeaseSecret[] | null
+      readonly leftOut?: readonly string[]
     } | null
+    readonly neverHosts?: readonly string[]
   },
 ): Promise<LeaseRow> {
   const { rows } = await tx.query<LeaseRow>({
     text: `
       insert into leases (id, organization_id, session_id, driver, host, runtime, state, created_at, expires_at, bound_at,
-        idle_ms, release_sha, engine_sha256, environment_id, environment_revision, environment_secrets)
-      select $1, $2, $3, $4, $5, $6, 'creating', $7, $8, $9, $10, $11, $12, $13, $14, $15
+        idle_ms, release_sha, engine_sha256, environment_id, environment_revision, environment_secrets,
+        secrets_left_out, never_hosts)
+      select $1, $2, $3, $4, $5, $6, 'creating', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17
       from (select) as lease left join hosts h on h.id = $5
       where ${takes('h', '$2')}
       returning *`,
@@ -118,6 +128,8 @@ export async function insertLease(
       lease.environment?.id ?? null,
       lease.environment?.revision ?? null,
       lease.environment?.secrets ? JSON.stringify(lease.environment.secrets) : null,
+      lease.environment?.leftOut ?? [],
+      lease.neverHosts ?? [],
     ],
   })
   const row = rows[0]

@@ -21,9 +21,12 @@ create table organizations (
   commit_sign_off boolean not null default false,
   commit_signer text not null default 'deployment' check (commit_signer in ('deployment', 'host')),
   pull_request_section text check (char_length(pull_request_section) <= 2000),
+  egress_policy jsonb not null default '{}',
   created_at timestamptz not null, suspended_at timestamptz
 );
 comment on column organizations.pull_request_section is 'Template of the evidence in its pull requests; null for the usual one, empty for none.';
+comment on column organizations.egress_policy is 'Hosts that no environment names, and the environments that may use a secret: '
+  '{"neverHosts", "secretEnvironments"}.';
 comment on column organizations.cloud_access is 'Whether it may use the product at all.';
 comment on column organizations.rate_burst is 'Its own rate, in place of the deployment''s.';
 comment on column organizations.commit_author is 'Of its Publications'' commits: who asked, or the app with them as co-author.';
@@ -386,13 +389,13 @@ create table environment_revisions (
 );
 comment on table environment_revisions is 'A revision never changes.';
 comment on column environment_revisions.document is 'Without `secrets`, keys sorted, no white space: equal ones are equal text.';
-comment on column environment_revisions.secrets is 'The versions that it pins: [{"name", "version"}], by name.';
+comment on column environment_revisions.secrets is 'The versions that it pins: [{"name", "version", "egress"}], by name.';
 comment on column environment_revisions.archives is 'Digests of the archives that the document names.';
 
 create table environment_secrets (
   organization_id uuid not null, environment_id uuid not null, name text not null,
   version integer not null check (version > 0),
-  size_bytes integer not null, masked boolean not null default true, sealed bytea,
+  size_bytes integer not null, masked boolean not null default true, egress jsonb, sealed bytea,
   created_at timestamptz not null, ended_at timestamptz,
   primary key (organization_id, environment_id, name, version),
   foreign key (organization_id, environment_id) references environments,
@@ -400,6 +403,8 @@ create table environment_secrets (
 );
 comment on table environment_secrets is 'Versions count per name and never come again, so a row outlives its value.';
 comment on column environment_secrets.masked is 'It is long enough, in characters and not in bytes, to be masked in output.';
+comment on column environment_secrets.egress is 'Where its value may go: {"hosts", "methods", "paths", "put", "setup"}. Sandboxes '
+  'hold a placeholder then. Null: they hold the value, as a variable.';
 comment on column environment_secrets.sealed is 'The value, sealed under the master key; null once it is destroyed.';
 comment on column environment_secrets.ended_at is 'When a later version replaced it, or it was deleted.';
 create unique index environment_secrets_current on environment_secrets (organization_id, environment_id, name)
@@ -854,8 +859,8 @@ create table leases (
   driver text not null, host text not null, runtime text not null,
   state text not null check (state in ('creating', 'applying', 'attached', 'ended')),
   release_sha text, engine_sha256 text,
-  environment_id uuid, environment_revision integer, environment_secrets jsonb, apply jsonb,
-  image_digest text, package_layer text, brought jsonb, merging jsonb,
+  environment_id uuid, environment_revision integer, environment_secrets jsonb, secrets_left_out text[] not null default '{}', apply jsonb,
+  never_hosts text[] not null default '{}', image_digest text, package_layer text, brought jsonb, merging jsonb,
   journal_offset bigint not null default 0, replay_from bigint not null default 0,
   agent_generation integer not null default 0, agent_state text not null default 'none'
     check (agent_state in ('none', 'started', 'initialized', 'loaded', 'ready', 'exited')),
@@ -873,8 +878,10 @@ create table leases (
 comment on table leases is 'The row is written before the sandbox is made and outlives it.';
 comment on column leases.release_sha is 'The engine that a sandbox runs is settled when its row is written.';
 comment on column leases.environment_revision is 'The newest of its Session''s environment when the row was written.';
-comment on column leases.environment_secrets is '[{"name", "digest"}]: the values are in `session_secrets`. Null with an '
+comment on column leases.environment_secrets is '[{"name", "digest", "egress"}]: the values are in `session_secrets`. Null with an '
   'environment: the master key opened none.';
+comment on column leases.secrets_left_out is 'Names of secrets that the organization keeps for other environments.';
+comment on column leases.never_hosts is 'Hosts that the organization had closed to its sandboxes when the row was written.';
 comment on column leases.apply is 'How far the environment is applied, in state `applying`: a worker that takes over goes on '
   'with the same processes. Null until that begins, and without an environment.';
 comment on column leases.image_digest is 'It started from this image. Its host keeps trees and layer while the lease lives.';

@@ -4,6 +4,7 @@ import { type Quota, setQuotas } from '@berth/core/accounting/set-quota.ts'
 import { appendAudit } from '@berth/core/accounts/audit/append.ts'
 import { personEntry } from '@berth/core/accounts/audit/person-entry.ts'
 import { readAttribution, setAttribution } from '@berth/core/accounts/organizations/commit-attribution.ts'
+import { readEgressPolicy, setEgressPolicy } from '@berth/core/accounts/organizations/egress-policy.ts'
 import {
   defaultSection,
   readSectionTemplate,
@@ -15,11 +16,13 @@ import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
 import { resumeAfterRaise } from '@berth/core/sessions/interactions/budget-question.ts'
 import { readRunBudgets, setOwnRunBudgets, tighter } from '@berth/core/sessions/runs/run-budgets.ts'
 import { invalidField } from '@berth/platform/kit/refusal.ts'
+import { canonicalJson } from '@berth/platform/kit/request-hash.ts'
 import type { RateLimit } from '@berth/platform/settings/rate-limit.ts'
 import type { RunBudgets } from '@berth/platform/settings/run-budgets.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { findUsageNames } from '../usage/usage-sql.ts'
 import { findOrganizationRate } from './rate-sql.ts'
+import { settlePolicy } from './settle-policy.ts'
 
 const DAY_MS = 86_400_000
 
@@ -74,6 +77,7 @@ export async function readSettings(
       hostSigns: gitHosts.canSign,
     },
     pullRequests: { section: await readSectionTemplate(db, organizationId), usualSection: defaultSection },
+    egress: await readEgressPolicy(db, organizationId),
     rate: { burst: deployment.rate.burst, perMinute: deployment.rate.perMinute, own: false, ...rate },
     retention: { auditDays: Math.floor(deployment.auditMs / DAY_MS) },
   }
@@ -107,12 +111,13 @@ const boundsOf = ({ costUsd, turns, seconds }: RunBudgets) => ({
  * settings. Runs go on that waited for a budget which is raised.
  * @throws ApiError 400 if a Git host is to sign commits, and none of the deployment does
  * @throws ApiError 400 if the template of the section in pull requests names something that it has not
+ * @throws ApiError 400 if the policy of egress names a host that is not public, or an unknown environment
  * @throws ApiError 400 if a budget is for nobody whom the organization has or for two, or is set twice
  */
 export async function updateSettings(
   context: Pick<Context, 'db' | 'clock' | 'commits' | 'gitHosts' | 'wakeups' | 'log'>,
   principal: PersonPrincipal,
-  { commits: attribution, budget, pullRequestSection, ...given }: UpdateOrganizationSettings,
+  { commits: attribution, budget, egress, pullRequestSection, ...given }: UpdateOrganizationSettings,
   deployment: DeploymentLimits,
   clientAddress: string,
 ): Promise<OrganizationSettings> {
@@ -166,6 +171,14 @@ export async function updateSettings(
       await setSectionTemplate(tx, organizationId, pullRequestSection)
       const details = { section: pullRequestSection }
       await appendAudit(tx, personEntry(principal, clientAddress, 'organization.section_changed', { details }), now)
+    }
+    if (egress !== undefined) {
+      const policy = await settlePolicy(tx, organizationId, before.egress, egress)
+      if (canonicalJson(policy) !== canonicalJson(before.egress)) {
+        await setEgressPolicy(tx, organizationId, policy)
+        const details = { ...policy }
+        await appendAudit(tx, personEntry(principal, clientAddress, 'organization.egress_changed', { details }), now)
+      }
     }
     // The last writes, because the costs of all organizations may wait for them.
     const periods = [

@@ -1,0 +1,17 @@
+import type { EnvironmentNetwork } from '@berth/contract'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import type { LeaseRow } from '../sessions/leases/lease-sql.ts'
+import { documentOfLease } from './fix-environment.ts'
+
+/** Which hosts the sandbox of a lease reaches, within what the operator opens. */
+export interface LeaseNetwork extends EnvironmentNetwork {
+  /** Hosts that stay closed whatever else says otherwise, an approval too: the organization's policy as the lease began. */
+  readonly never: readonly string[]
+}
+
+/** Returns the network of a lease: that of its environment, or an open one without an environment. */
+export async function networkOfLease(db: Queryable, lease: LeaseRow): Promise<LeaseNetwork> {
+  const document = await documentOfLease(db, lease)
+  const { mode, hosts } = document?.network ?? { mode: 'open', hosts: [] }
+  return { mode, hosts, never: lease.never_hosts }
+}
