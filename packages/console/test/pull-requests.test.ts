@@ -48,7 +48,7 @@ describe('the list of pull requests', () => {
     expect(await pageFaults(page)).toEqual([])
   })
 
-  it.skip('begins a follow-up within bounds, by keys alone', async () => {
+  it('begins a follow-up within bounds, by keys alone', async () => {
     await page.keyboard.press('j')
     await page.keyboard.press('r')
     const dialog = page.getByRole('dialog', { name: 'Stay at #1 until it is merged' })
@@ -74,7 +74,7 @@ describe('the list of pull requests', () => {
 })
 
 describe('the thread of a pull request in its Session', () => {
-  it.skip('says what is done for it, within which bounds, and stops', async () => {
+  it('says what is done for it, within which bounds, and stops', async () => {
     await row().getByRole('link', { name: 'Say more' }).click()
     await thread().getByText('0 of 3 attempts').waitFor()
     await thread().getByText('$0.00 of $2.50').waitFor()
@@ -85,7 +85,7 @@ describe('the thread of a pull request in its Session', () => {
     await until('the stop', async () => (await followUp())?.state === 'stopped')
   })
 
-  it.skip('is resumed by whoever tries again', async () => {
+  it('is resumed by whoever tries again', async () => {
     await thread().getByRole('button', { name: 'Try again…' }).click()
     const dialog = page.getByRole('dialog', { name: 'Try again with #1' })
     await dialog.getByLabel('Merge it when it is ready').check()
