@@ -1,4 +1,5 @@
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
@@ -84,6 +85,25 @@ test('neither the links nor the globs among the rules of a repository hold the e
   const read = (path: string) => call('read', { path })
   engine.gateway.next(read(`${'a'.repeat(100)}.ts`), read('linked/x.ts'), { text: 'done' })
   expect(givenIn((await engine.prompt('go')).updates)).toEqual(['instructions: read .cursor/rules/braces.mdc'])
+})
+
+test('instructions of any size are read to their bound, and a pipe of that name is none', async () => {
+  engine = await openEngine({
+    prepare(workspace) {
+      write(workspace, { 'AGENTS.md': `Of the whole.${'x'.repeat(70 * 1024)}`, 'pkg/x.ts': 'x\n' })
+      truncateSync(join(workspace, 'AGENTS.md'), 3 * 1024 ** 3)
+      execFileSync('mkfifo', [join(workspace, 'pkg/AGENTS.md')])
+      symlinkSync('../AGENTS.md', join(workspace, 'pkg/CLAUDE.md'))
+    },
+  })
+  engine.gateway.next(call('read', { path: 'pkg/x.ts' }), { text: 'done' })
+  expect(givenIn((await engine.prompt('go')).updates)).toEqual([
+    'instructions: read AGENTS.md',
+    'instructions: read pkg/CLAUDE.md',
+  ])
+  const [first = ''] = engine.gateway.requests.map(inputOf)
+  expect(first).toContain('Of the whole.')
+  expect(first).toContain('[cut: the file goes on]')
 })
 
 const png = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(64)])

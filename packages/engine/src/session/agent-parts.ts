@@ -119,7 +119,7 @@ export async function makeAgent(parts: AgentParts): Promise<MadeAgent> {
     // Without a result there is no further step: the next prompt has them.
     const reported = toolResults.length > 0 ? notices() : []
     if (reported.length > 0) await session.sendCustomMessage(noticeMessage(reported), { deliverAs: 'steer' })
-    const nested = toolResults.length > 0 ? instructionsFor(touchedBy(message, cwd), { cwd, agentDir }, isKnown) : []
+    const nested = toolResults.length > 0 ? instructionsFor(touchedBy(message, cwd), cwd, isKnown) : []
     if (nested.length > 0) {
       instructed(nested.map(({ path }) => path))
       await session.sendCustomMessage(instructionsMessage(nested), { deliverAs: 'steer' })

@@ -1,6 +1,6 @@
-import { closeSync, lstatSync, opendirSync, openSync, readSync } from 'node:fs'
+import { closeSync, constants, fstatSync, lstatSync, opendirSync, openSync, readSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
-import { type AgentSession, loadProjectContextFiles } from '@earendil-works/pi-coding-agent'
+import type { AgentSession } from '@earendil-works/pi-coding-agent'
 import { alternativesOf, fitsSome } from '../tools/files/fits-globs.ts'
 
 /** Longest text of one file that the model sees. */
@@ -13,6 +13,8 @@ const MAX_GLOBS = 2048
 const MAX_DESCRIPTION = 300
 const INSTRUCTIONS = 'instructions'
 const rulesDirectory = join('.cursor', 'rules')
+/** Of a directory the first of them counts. */
+const instructionFiles = ['AGENTS.override.md', 'AGENTS.md', 'AGENTS.MD', 'CLAUDE.md', 'CLAUDE.MD'] as const
 
 /** Instructions of a repository: a file, and its text for the model. */
 export interface Instruction {
@@ -29,7 +31,8 @@ interface Rule extends Instruction {
 
 /** Returns the instructions that hold for all work in a directory: AGENTS.md or CLAUDE.md of it and those above, and rules. */
 export const instructionsOf = (cwd: string, agentDir: string): readonly Instruction[] => [
-  ...loadProjectContextFiles({ cwd, agentDir }).map(({ path, content }) => ({ path, content: cut(content) })),
+  ...instructionOf(agentDir),
+  ...ancestors(cwd, '/').flatMap(instructionOf),
   ...rulesIn(cwd).filter(({ isAlways }) => isAlways),
 ]
 
@@ -46,7 +49,7 @@ export const chosenRules = (cwd: string): readonly string[] =>
  */
 export function instructionsFor(
   files: readonly string[],
-  { cwd, agentDir }: { readonly cwd: string; readonly agentDir: string },
+  cwd: string,
   isKnown: (path: string) => boolean,
 ): readonly Instruction[] {
   const found = new Map<string, Instruction>()
@@ -54,16 +57,13 @@ export function instructionsFor(
     const below = relative(cwd, file)
     if (below.startsWith('..') || below.split(sep).includes('node_modules')) continue
     const directories = ancestors(file, cwd)
-    const context = loadProjectContextFiles({ cwd: file, agentDir }).filter(({ path }) =>
-      directories.includes(dirname(path)),
-    )
     for (const directory of directories) {
-      const nested = context.filter(({ path }) => dirname(path) === directory && directory !== cwd)
+      const nested = directory === cwd ? [] : instructionOf(directory)
       const rules = rulesIn(directory).filter(
         ({ isAlways, isFor }) =>
           (isAlways && directory !== cwd) || isFor.some(glob => fits(relative(directory, file), glob)),
       )
-      for (const { path, content } of [...nested, ...rules]) found.set(path, { path, content: cut(content) })
+      for (const { path, content } of [...nested, ...rules]) found.set(path, { path, content })
     }
   }
   return [...found.values()].filter(({ path }) => !isKnown(path))
@@ -92,11 +92,21 @@ export const hasInstructions = (messages: AgentSession['messages'], path: string
 
 const beginningOf = (path: string): string => `<project_instructions path="${path}">\n`
 
-/** Returns a file and the directories above it down from the working directory. A file may itself be a directory. */
-function ancestors(file: string, cwd: string): readonly string[] {
+/** Returns the instructions of one directory. */
+function instructionOf(directory: string): readonly Instruction[] {
+  for (const name of instructionFiles) {
+    const path = join(directory, name)
+    const content = beginning(path)
+    if (content !== null) return [{ path, content: content.replace(/^\uFEFF/, '') }]
+  }
+  return []
+}
+
+/** Returns a file and the directories above it down from the topmost. A file may itself be a directory. */
+function ancestors(file: string, topmost: string): readonly string[] {
   const directories: string[] = []
-  for (let at = file; at.length > cwd.length; at = dirname(at)) directories.unshift(at)
-  return [cwd, ...directories]
+  for (let at = file; at.length > topmost.length; at = dirname(at)) directories.unshift(at)
+  return [topmost, ...directories]
 }
 
 /** Without a slash a glob is about names, as Cursor takes it. */
@@ -156,15 +166,16 @@ function readRule(path: string): readonly Rule[] {
   ]
 }
 
-/** Returns a file's text, cut at the bound; null if it cannot be read. */
+/** Returns a file's text, cut at the bound; null if it is no file or cannot be read. A pipe keeps nobody waiting. */
 function beginning(path: string): string | null {
   let file: number
   try {
-    file = openSync(path, 'r')
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   } catch {
     return null
   }
   try {
+    if (!fstatSync(file).isFile()) return null
     const bytes = Buffer.alloc(MAX_BYTES + 1)
     return cut(bytes.toString('utf8', 0, readSync(file, bytes, 0, bytes.length, 0)))
   } catch {
