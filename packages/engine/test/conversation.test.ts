@@ -20,11 +20,11 @@ describe('a question', () => {
   ]
 
   test('reaches people as a form, and its answer goes to the model', async () => {
-    const questions: CreateElicitationRequest[] = []
+    const forms: CreateElicitationRequest[] = []
     engine = await openEngine({
       people: {
         async elicit(request) {
-          questions.push(request)
+          forms.push(request)
           const content = { q1: 'blue', q2: ['s', 'm'], q3: 'because' }
           return { action: 'accept', content, _meta: { berth: { text: 'blue, because' } } }
         },
@@ -33,7 +33,7 @@ describe('a question', () => {
     engine.gateway.next(call('ask_user', { questions }), done)
     const turn = await engine.prompt('go')
     const begun = turn.updates.find(update => update.sessionUpdate === 'tool_call')
-    expect(questions).toMatchObject([
+    expect(forms).toMatchObject([
       {
         mode: 'form',
         message: '',
