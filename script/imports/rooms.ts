@@ -73,6 +73,7 @@ export const innerRooms: Readonly<Record<string, Rooms>> = {
     'outputs',
     // A Run closes its Interactions, an Interaction resumes its Run, and the end of a lease closes both.
     ['runs', 'interactions', 'leases'],
+    'egress',
     'terminals',
     'turns',
     'reviews',

@@ -137,6 +137,8 @@ export const tables: Readonly<Record<string, TableAccess>> = {
     reads: ['server/console', 'core/sessions/session', 'core/sessions/runs', 'core/sessions/statements'],
   },
   remembered_decisions: { writes: ['core/sessions/interactions'] },
+  session_egress: { writes: ['core/sessions/egress'] },
+  secret_uses: { writes: ['core/sessions/egress'] },
   artifacts: {
     writes: ['core/sessions/artifacts'],
     reads: ['server/console', 'core/sessions/runs', 'core/sessions/statements', 'core/housekeeping'],
@@ -182,6 +184,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   environments: { writes: ['core/environments'], reads: ['server/console', 'core/sessions/session'] },
   environment_revisions: { writes: ['core/environments'] },
   environment_secrets: { writes: ['core/environments'] },
+  environment_hosts: { writes: ['core/environments'], reads: ['core/sessions/interactions'] },
   environment_images: { writes: ['core/environments'], reads: ['core/housekeeping'] },
   environment_trials: { writes: ['core/sessions/trials'], reads: ['core/sessions/purge'] },
   environment_archives: { writes: ['core/environments'], reads: ['core/housekeeping'] },

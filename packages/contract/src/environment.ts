@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox'
 import { EnvironmentNetwork, SecretEgress, SecretExposure, WriteNetwork } from './egress.ts'
 import { environmentLimits } from './limits.ts'
 import { closed, DateTime, nullable, open, opened, openString, someText, text, Uuid } from './scalar.ts'
+import { ProposedHost } from './session-egress.ts'
 
 const variableName = '^[A-Za-z_][A-Za-z0-9_]{0,127}$'
 
@@ -278,6 +279,10 @@ export const Environment = Type.Object(
     createdBy: Author,
     createdAt: DateTime,
     warnings: Type.Array(Warning),
+    proposedHosts: Type.Array(ProposedHost, {
+      description:
+        'Hosts that people allowed in Sessions and that the document does not name: they hold where it asks. Write the document with a host to accept it.',
+    }),
   },
   { title: 'Environment', description: 'How fresh sandboxes of the Sessions bound to it are set up.', ...open },
 )

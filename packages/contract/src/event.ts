@@ -5,12 +5,14 @@ import { FollowUpAttempted, FollowUpEnded, FollowUpStarted } from './follow-up.t
 import { PlanUpdated } from './plan.ts'
 import { RevisionCreated } from './review.ts'
 import { Count, DateTime, nullable, OpenObject, open, openString, Sha256, Uuid } from './scalar.ts'
+import { EgressRefused } from './session-egress.ts'
 import { VerificationChanged } from './verification.ts'
 
 /** The families that webhooks subscribe to; Events without a family are never pushed. */
 export type EventFamily = 'run' | 'interaction' | 'artifact' | 'publication' | 'revision'
 
-export type EventVisibility = 'public' | 'transcript'
+/** `timeline` Events may have no `subject.runId`. */
+export type EventVisibility = 'public' | 'transcript' | 'timeline'
 
 interface EventKind {
   readonly family: EventFamily | null
@@ -62,6 +64,7 @@ export const eventCatalog = {
   'svc.turn.steered': kind(null, data.TurnSteered),
   'svc.budget.reached': kind(null, data.BudgetReached),
   'svc.output.rejected': kind(null, data.OutputRejected, 'transcript'),
+  'svc.egress.refused': kind(null, EgressRefused, 'timeline'),
   'svc.workspace.progress': kind(null, data.WorkspaceProgress),
   'svc.workspace.expired': kind(null, data.WorkspaceExpired),
 } as const satisfies Record<string, EventKind>
@@ -85,7 +88,7 @@ export const Event = Type.Object(
       minimum: 1,
       description: "Position in the Session's log, without gaps; it is also the cursor for reading on.",
     }),
-    visibility: Type.Optional(openString(['public', 'transcript'])),
+    visibility: Type.Optional(openString(['public', 'transcript', 'timeline'])),
     subject: Type.Object({ sessionId: Uuid, runId: Type.Optional(Uuid) }, open),
     data: OpenObject,
   },

@@ -259,6 +259,7 @@ export {
   sessionPhases,
   UpdateSession,
 } from './session.ts'
+export type { AllowedHost, EgressHost, EgressRefusal, ProposedHost, SessionEgress } from './session-egress.ts'
 export { type SessionStatus, type StatusFact, sessionStatuses, statusRule } from './session-status.ts'
 export {
   type AgentChange,

@@ -24,10 +24,10 @@ export const resolutions = [
   'authority_revoked',
 ] as const
 
-/** The possible decisions on an approval. */
-export const decisionChoices = ['allow_once', 'allow_turn', 'allow_chat', 'deny'] as const
+/** The possible decisions on an approval; `allow_project` only where `rememberScopes` has `project`. */
+export const decisionChoices = ['allow_once', 'allow_turn', 'allow_chat', 'allow_project', 'deny'] as const
 
-/** How long a decision applies to similar requests; `project` comes only from an operator's rules. */
+/** How long a decision applies to similar requests; `project` is the Session's environment, for a host to reach. */
 export const rememberScopes = ['chat', 'project', 'turn'] as const
 
 export const confinements = ['sandbox', 'network', 'outside'] as const

@@ -62,6 +62,6 @@ describe('the route table', () => {
   })
 })
 
-test('the catalog contains thirty-eight Event types', () => {
-  expect(eventTypes).toHaveLength(38)
+test('the catalog contains thirty-nine Event types', () => {
+  expect(eventTypes).toHaveLength(39)
 })

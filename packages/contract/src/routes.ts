@@ -16,6 +16,7 @@ import { connectionOperations } from './operations/connection.ts'
 import { consoleOperations } from './operations/console.ts'
 import { contractOperations } from './operations/contract.ts'
 import { discoveryOperations } from './operations/discovery.ts'
+import { egressOperations } from './operations/egress.ts'
 import { environmentOperations } from './operations/environment.ts'
 import { environmentTrialOperations } from './operations/environment-trial.ts'
 import { eventOperations } from './operations/event.ts'
@@ -48,6 +49,7 @@ export const routes = {
   ...sessionOperations,
   ...turnOperations,
   ...interactionOperations,
+  ...egressOperations,
   ...eventOperations,
   ...artifactOperations,
   ...publicationOperations,

@@ -15,6 +15,7 @@ import type { DevelopmentTenant } from '@berth/core/identity/development/develop
 import { openTokenVerifier } from '@berth/core/identity/tokens/token-verifier.ts'
 import { releaseChores } from '@berth/core/releases/release-chores.ts'
 import { configuredModels } from '@berth/core/runtimes/configured-models.ts'
+import { egressChores } from '@berth/core/sessions/egress/secret-uses.ts'
 import { budgetChores } from '@berth/core/sessions/interactions/budget-chores.ts'
 import { InteractionSweeper } from '@berth/core/sessions/interactions/interaction-sweeper.ts'
 import { purgeChores } from '@berth/core/sessions/purge/purge-chore.ts'
@@ -237,6 +238,7 @@ export async function serve(
     const chores = [
       ...accountChores(context, settings.accounts),
       ...budgetChores(context),
+      ...egressChores(context),
       ...claimChores(context),
       ...consoleChores(context, settings.console),
       ...environmentChores(context),

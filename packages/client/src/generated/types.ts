@@ -141,6 +141,13 @@ export interface AgentChange {
   }
 }
 
+/** What became of a host that was allowed. */
+export interface AllowedHost {
+  host: string
+  /** `allowed`: it holds for the Sessions of the environment, and is proposed as a change of its document. `proposed`: it is only proposed, since the environment asks nobody. `named`: the newest document names it. */
+  state: string
+}
+
 export interface ApiKey {
   id: string
   kind: 'cloud' | 'ai'
@@ -698,7 +705,7 @@ export interface Creator {
 /** Decides an approval. */
 export interface DecideInteraction {
   requestId: string
-  choice: 'allow_once' | 'allow_turn' | 'allow_chat' | 'deny'
+  choice: 'allow_once' | 'allow_turn' | 'allow_chat' | 'allow_project' | 'deny'
   /** Create one for each decision, and reuse it when you repeat the request. */
   idempotencyKey: string
 }
@@ -712,7 +719,7 @@ export interface Decider {
 export interface DecisionEnvelope {
   outcome: {
     interactionId: string
-    choice: 'allow_once' | 'allow_turn' | 'allow_chat' | 'deny'
+    choice: 'allow_once' | 'allow_turn' | 'allow_chat' | 'allow_project' | 'deny'
     status: 'open' | 'resolved' | 'expired'
     resolution: string | null
     decidedBy?: Decider
@@ -797,6 +804,42 @@ export interface Discovery {
   capabilities: string[]
 }
 
+/** What the sandboxes of a Session had to do with a host. */
+export interface EgressHost {
+  host: string
+  port: number
+  /** Connections that were made. */
+  reached: number
+  /** Connections that were refused. */
+  refused: number
+  sentBytes: number
+  receivedBytes: number
+  firstAt: string
+  lastAt: string
+  /** Why the last refusal was. */
+  lastReason?: string
+  /** Secrets that the proxy has put into requests to the host, and how often. */
+  secrets: Array<{
+    name: string
+    uses: number
+  }>
+}
+
+/** Connections of a sandbox were refused. At most twenty a minute tell their host. */
+export interface EgressRefusedData {
+  /** Absent with `further`. */
+  host?: string
+  port?: number
+  /** `policy`: the operator’s settings, or the address. `never_host`: the policy of the organization. `not_listed`: the environment names its hosts, and not this one. `denied`, `timed_out`: a person, or nobody in time. `undecided`: the connection has waited its time, and people may still decide. `nobody_to_ask`: no person looks after this work. `too_many_asked`: the Run has its most hosts open for people. `secret_not_for_host`: a secret that is not for this host. `further`: refusals beyond twenty a minute, together. */
+  reason: string
+  /** What the program was answered. */
+  message?: string
+  /** Connections that were refused within ten seconds. */
+  count: number
+  /** People would have been asked, had there been any. */
+  wouldAsk?: true
+}
+
 /** How fresh sandboxes of the Sessions bound to it are set up. */
 export interface Environment {
   id: string
@@ -850,6 +893,8 @@ export interface Environment {
     path: Array<string | number>
     message: string
   }>
+  /** Hosts that people allowed in Sessions and that the document does not name: they hold where it asks. Write the document with a host to accept it. */
+  proposedHosts: ProposedHost[]
 }
 
 /** The apply of an environment to a sandbox has started, succeeded or failed. */
@@ -2204,6 +2249,18 @@ export interface PricedModelList {
   restricted: boolean
 }
 
+/** A host that was allowed, and that the document does not name yet. */
+export interface ProposedHost {
+  host: string
+  /** Where it was allowed. */
+  sessionId: string
+  decidedBy: {
+    kind: string
+    id: string
+  }
+  decidedAt: string
+}
+
 /** The delivery of one reviewed revision, as a pull request or directly to a branch. */
 export interface Publication {
   id: string
@@ -2854,6 +2911,19 @@ export interface SessionCost {
     spentUsd?: number
     limitUsd?: number
   }>
+}
+
+/** The hosts that the sandboxes of a Session have reached, or were refused. */
+export interface SessionEgress {
+  /** At most 500, the last one first. */
+  hosts: EgressHost[]
+  /** Of all hosts beyond the 500, together; absent if there are none. */
+  others?: {
+    reached: number
+    refused: number
+    sentBytes: number
+    receivedBytes: number
+  }
 }
 
 export interface SessionEnvelope {
@@ -3883,6 +3953,7 @@ export interface EventDataByType {
   'svc.turn.steered': TurnSteeredData
   'svc.budget.reached': BudgetReachedData
   'svc.output.rejected': OutputRejectedData
+  'svc.egress.refused': EgressRefusedData
   'svc.workspace.progress': WorkspaceProgressData
   'svc.workspace.expired': WorkspaceExpiredData
 }
@@ -4299,6 +4370,21 @@ export interface Operations {
   decideInteraction: {
     input: { sessionId: string; interactionId: string; body: Omit<DecideInteraction, 'idempotencyKey'> & Partial<Pick<DecideInteraction, 'idempotencyKey'>> }
     answer: DecisionEnvelope
+  }
+  /** List the hosts of a Session's sandboxes. Lists the hosts that the sandboxes of a Session have reached or were refused, with bytes and times, and how often secrets were put into requests. It is up to ten seconds old. */
+  getSessionEgress: {
+    input: { sessionId: string }
+    answer: SessionEgress
+  }
+  /** Allow a host that was refused. Allows a host for the environment of a Session, as the decision `allow_project` does: it holds at once for the Sessions of an environment that asks, and is proposed as a change of the environment's document. Open approvals of the Session for the host are decided by it. Repeating the request changes nothing. */
+  allowSessionHost: {
+    input: { sessionId: string; host: string }
+    answer: AllowedHost
+  }
+  /** Remove a proposed host. Removes a host that somebody allowed for the environment: it holds no more. To accept one, write the document with the host in `network.hosts`. */
+  removeProposedHost: {
+    input: { environmentId: string; host: string }
+    answer: EnvironmentEnvelope
   }
   /** Read the Event log. Returns the Events after a cursor, in order and without gaps. */
   listEvents: {

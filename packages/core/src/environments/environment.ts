@@ -4,6 +4,7 @@ import { findPackagesFault } from '../runtimes/runtime-hosts.ts'
 import { toArchive } from './archives/archive.ts'
 import { readDocument } from './document.ts'
 import type { EnvironmentRow, RevisionRow } from './environment-sql.ts'
+import { listProposedHosts } from './proposed-hosts.ts'
 import type { Documents } from './put-environment.ts'
 import { toPin } from './secret-exposure.ts'
 import { type WarningFacts, warningsOf } from './warnings.ts'
@@ -16,15 +17,21 @@ export async function toEnvironments(
 ): Promise<Environment[]> {
   const names = rows.flatMap(({ document }) => readDocument(document, []).repositories.map(entry => entry.repository))
   const granted = names.length === 0 ? null : await findGrantedNames(db, organizationId, names)
+  const proposed = await listProposedHosts(
+    db,
+    organizationId,
+    rows.map(({ id }) => id),
+  )
   const runtimeVariables = runtimes.variables
   const newer = await catalog.newer()
   const wantPackages = rows.some(({ document }) => readDocument(document, []).packages.length > 0)
   const packagesFault = wantPackages ? await findPackagesFault(db, clock) : null
   const isGranted = (repository: string) => granted?.has(repository.toLowerCase()) === true
-  return rows.map(row => toEnvironment(row, { runtimeVariables, isGranted, newer, packagesFault }))
+  const facts = { runtimeVariables, isGranted, newer, packagesFault }
+  return rows.map(row => ({ ...toEnvironment(row, facts), proposedHosts: [...(proposed.get(row.id) ?? [])] }))
 }
 
-function toEnvironment(row: EnvironmentRow, facts: Omit<WarningFacts, 'idle'>): Environment {
+function toEnvironment(row: EnvironmentRow, facts: Omit<WarningFacts, 'idle'>): Omit<Environment, 'proposedHosts'> {
   const { id, name, revision, is_default, archived_at, created_at } = row
   const secrets = row.secrets.map(toPin)
   const document = readDocument(row.document, secrets)

@@ -15,6 +15,7 @@ import {
   lockOrganization,
   updateEnvironment,
 } from './environment-sql.ts'
+import { settleProposedHosts } from './proposed-hosts.ts'
 import { recordChange } from './record-change.ts'
 
 /** What a revision changes; the rest stays as in the revision before. */
@@ -96,6 +97,7 @@ export async function revise(
     author,
     now,
   })
+  if (document !== undefined) await settleProposedHosts(tx, key, document.network.hosts)
   await recordChange(
     tx,
     key,

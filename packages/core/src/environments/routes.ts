@@ -7,10 +7,11 @@ import { archiveEnvironment, unarchiveEnvironment } from './archive-environment.
 import { toArchive } from './archives/archive.ts'
 import { type Spooling, uploadArchive } from './archives/upload-archive.ts'
 import { toEnvironments } from './environment.ts'
-import { type EnvironmentKey, type EnvironmentRow, findEnvironment } from './environment-sql.ts'
+import { type EnvironmentKey, type EnvironmentRow, findEnvironment, lockEnvironment } from './environment-sql.ts'
 import type { ExtensionCatalog } from './extensions/catalog.ts'
 import { revisionOf } from './if-match.ts'
 import { pageEnvironments, pageRevisions } from './list-environments.ts'
+import { removeProposedHost } from './proposed-hosts.ts'
 import { putEnvironment } from './put-environment.ts'
 import { restoreRevision } from './restore-revision.ts'
 import { deleteSecret, writeSecret } from './secrets.ts'
@@ -28,6 +29,7 @@ type Operations =
   | 'deleteEnvironmentSecret'
   | 'uploadEnvironmentArchive'
   | 'setDefaultEnvironment'
+  | 'removeProposedHost'
   | 'listExtensions'
 
 /** Serves the environments of an organization over HTTP. */
@@ -98,6 +100,16 @@ export function environmentHandlers(
       const key = keyOf(principal, params)
       const { created, archive } = await uploadArchive({ ...context, spoolDirectory }, key, params.sha256, content)
       return { status: created ? 201 : 200, body: { archive: toArchive(archive) } }
+    },
+    removeProposedHost: async ({ principal, params }) => {
+      const key = keyOf(principal, params)
+      const row = await db.transaction(async tx => {
+        const found = await lockEnvironment(tx, key)
+        if (found === null) throw refusal('environment_not_found')
+        await removeProposedHost(tx, key, params.host, principal, context.clock.now())
+        return found
+      })
+      return answer(principal, row)
     },
     listExtensions: async () => ({ status: 200, body: await catalog.list() }),
     setDefaultEnvironment: async ({ principal, body }) => {

@@ -66,6 +66,7 @@ describe('a document', () => {
       createdBy: { kind: 'installation', id: test.tenant.installationId },
       createdAt: expect.any(String),
       warnings: [],
+      proposedHosts: [],
     })
     expect((await mine.read(id)).body).toEqual(made.body)
   })

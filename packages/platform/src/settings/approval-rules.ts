@@ -22,6 +22,9 @@ export interface PathPattern {
  */
 export type ApprovalRule = StaticDecode<typeof rule>
 
+/** A name of a host in lower case, or `*.` and a name for all names below it. */
+const hostPattern = '^(\\*\\.)?([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\\.)+[a-z0-9-]{2,63}$'
+
 const list = <T extends Type.TSchema>(item: T) => Type.Optional(Type.Array(item, { minItems: 1 }))
 
 const members = closed({
@@ -32,6 +35,7 @@ const members = closed({
   confinements: Type.Array(Type.Enum(confinements), { minItems: 1, default: ['sandbox'] }),
   commands: list(parsed(readCommand, 'must be the words of one command, with " *" at its end for any others')),
   paths: list(parsed(readPath, 'must be an absolute path, with "/**" at its end for all that is below it')),
+  hosts: list(Type.String({ pattern: hostPattern })),
 })
 
 /** Kinds of tools whose effect a single path describes. A command may touch any file, and a move has a second path. */
@@ -39,9 +43,14 @@ const kindsWithPaths: readonly string[] = ['read', 'search', 'edit', 'delete']
 
 const rule = checked(
   checked(
-    members,
-    ({ tools, kinds, commands, paths }) => [tools, kinds, commands, paths].some(one => one !== undefined),
-    'must name tools, kinds, commands or paths',
+    checked(
+      members,
+      ({ tools, kinds, commands, paths, hosts }) =>
+        [tools, kinds, commands, paths, hosts].some(one => one !== undefined),
+      'must name tools, kinds, commands, paths or hosts',
+    ),
+    ({ hosts, confinements }) => hosts === undefined || confinements.every(one => one === 'network'),
+    'names hosts, so its confinements must be network',
   ),
   ({ kinds, paths }) => paths === undefined || kinds?.every(kind => kindsWithPaths.includes(kind)) === true,
   `names paths, so its kinds must be of ${kindsWithPaths.join(', ')}`,

@@ -6,6 +6,7 @@ import type { Handlers } from '@berth/core/http/routing/handler.ts'
 import { releaseHandlers } from '@berth/core/releases/routes.ts'
 import { repositoryHandlers } from '@berth/core/repositories/routes.ts'
 import { artifactHandlers } from '@berth/core/sessions/artifacts/routes.ts'
+import { egressHandlers } from '@berth/core/sessions/egress/routes.ts'
 import { followUpHandlers } from '@berth/core/sessions/following/routes.ts'
 import { interactionHandlers } from '@berth/core/sessions/interactions/routes.ts'
 import { mergeHandlers } from '@berth/core/sessions/merges/routes.ts'
@@ -75,6 +76,7 @@ export function apiHandlers(
     ...turnHandlers(context),
     ...runHandlers(context),
     ...interactionHandlers(context),
+    ...egressHandlers(context),
     ...eventHandlers(context, streaming),
     ...artifactHandlers(context),
     ...reviewHandlers(context),

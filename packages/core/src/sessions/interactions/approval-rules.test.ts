@@ -31,6 +31,32 @@ describe('a rule', () => {
   })
 
   test.each([
+    ['registry.example.org', 'registry.example.org:443', true],
+    ['registry.example.org', 'registry.example.org', true],
+    ['registry.example.org', 'a.registry.example.org:443', false],
+    ['*.example.org', 'a.registry.example.org:443', true],
+    ['*.example.org', 'example.org:443', false],
+    ['*.example.org', 'evilexample.org:443', false],
+    ['*.example.org', 'https://a.example.org/', false],
+    ['*.example.org', 'b.example.com:443 a.example.org', false],
+    ['*.example.org', undefined, false],
+  ])('for the host %j covers a connection to %j: %j', (pattern, destination, expected) => {
+    const rule = { confinements: ['network'], hosts: [pattern] }
+    const approval = { toolName: 'network', kind: 'fetch', confinement: 'network', destination }
+    expect(allows(rule, approval)).toBe(expected)
+    expect(allows(rule, { ...approval, confinement: 'sandbox' })).toBe(false)
+  })
+
+  test.each([
+    [{ hosts: ['a.example.org'] }, 'names hosts, so its confinements must be network'],
+    [{ hosts: ['A.example.org'], confinements: ['network'] }, 'hosts'],
+    [{ hosts: [], confinements: ['network'] }, 'hosts'],
+    [{ confinements: ['network'] }, 'must name tools, kinds, commands, paths or hosts'],
+  ])('%j is refused when it is read', (rule, fault) => {
+    expect(() => allows(rule, {})).toThrow(fault)
+  })
+
+  test.each([
     ['git status', 'git status', true],
     ['git status', ' git  status ', true],
     ['git status', 'git status -s', false],

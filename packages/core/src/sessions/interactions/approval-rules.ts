@@ -1,6 +1,7 @@
 import { normalize } from 'node:path/posix'
 import type { Approval } from '@berth/contract'
 import { commandWords } from '@berth/platform/kit/command-words.ts'
+import { fitsHost } from '@berth/platform/network/host-pattern.ts'
 import type { ApprovalRule, CommandPattern, PathPattern } from '@berth/platform/settings/approval-rules.ts'
 import { likenessOf } from './interaction.ts'
 
@@ -8,7 +9,7 @@ import { likenessOf } from './interaction.ts'
 export interface Proposal {
   readonly organizationId: string
   readonly runtime: string
-  readonly approval: Pick<Approval, 'toolName' | 'kind' | 'confinement' | 'input'>
+  readonly approval: Pick<Approval, 'toolName' | 'kind' | 'confinement' | 'input' | 'destination'>
 }
 
 /** Returns true if a rule allows the approval. A rule does not allow input that it cannot read for certain. */
@@ -24,11 +25,18 @@ function covers(rule: ApprovalRule, { organizationId, runtime, approval }: Propo
     holds(rule.kinds, toolKind) &&
     holds(rule.confinements, confinement) &&
     (rule.commands === undefined || isCommandOf(rule.commands, approval.input ?? {})) &&
-    (rule.paths === undefined || isWithin(rule.paths, approval.input ?? {}))
+    (rule.paths === undefined || isWithin(rule.paths, approval.input ?? {})) &&
+    (rule.hosts === undefined || isHostOf(rule.hosts, approval.destination))
   )
 }
 
 const holds = (list: readonly string[] | undefined, value: string) => list === undefined || list.includes(value)
+
+/** Returns true if a destination is a host, or a host and its port, that one of the patterns names. */
+function isHostOf(patterns: readonly string[], destination: string | undefined): boolean {
+  const [, host] = /^([a-z0-9._-]+)(?::\d{1,5})?$/.exec(destination ?? '') ?? []
+  return host !== undefined && patterns.some(pattern => fitsHost(host, pattern))
+}
 
 type Input = Readonly<Record<string, unknown>>
 

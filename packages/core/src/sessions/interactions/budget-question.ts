@@ -128,6 +128,7 @@ export async function askForBudget(
       // What "by the same amount" meant when people were asked.
       agent_request: JSON.stringify({ stepUsd: stepOf(budget) }),
       budget_id: budget.id,
+      destination: null,
       request_id: null,
       deadline: null,
       opened_at: now,

@@ -37,8 +37,8 @@ export async function insertInteraction(tx: Queryable, row: InteractionRow): Pro
     name: 'insert-interaction',
     text: `
       insert into interactions (organization_id, session_id, id, run_id, kind, status, resolution, request, lease_id,
-        journal_offset, agent_request, request_id, deadline, opened_at, ended_at, budget_id)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+        journal_offset, agent_request, request_id, deadline, opened_at, ended_at, budget_id, destination)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
       on conflict do nothing returning 1`,
     values: [
       row.organization_id,
@@ -57,6 +57,7 @@ export async function insertInteraction(tx: Queryable, row: InteractionRow): Pro
       row.opened_at,
       row.ended_at,
       row.budget_id,
+      row.destination,
     ],
   })
   return rows.length > 0
@@ -124,7 +125,8 @@ export async function findLastBudgetQuestion(
     name: 'find-last-budget-question',
     text: `
       select status, journal_offset from interactions
-      where lease_id = $1 and journal_offset < 0 and run_id = $2 order by journal_offset limit 1`,
+      where lease_id = $1 and journal_offset < 0 and run_id = $2 and budget_id is not null
+      order by journal_offset limit 1`,
     values: [leaseId, runId],
   })
   return rows[0] ?? null
@@ -253,7 +255,7 @@ export async function listUndelivered(db: Queryable, leaseId: string): Promise<I
   const { rows } = await db.query<InteractionRow>({
     name: 'list-undelivered-interactions',
     text: `
-      select * from interactions where lease_id = $1 and delivered_at is null and budget_id is null
+      select * from interactions where lease_id = $1 and delivered_at is null and journal_offset >= 0
       order by journal_offset`,
     values: [leaseId],
   })
@@ -338,9 +340,18 @@ export async function settleEarlier(
 export async function remember(tx: Queryable, key: SessionKey, runId: string | null, like: Likeness): Promise<void> {
   await tx.query({
     text: `
-      insert into remembered_decisions (organization_id, session_id, run_id, tool_name, tool_kind, confinement)
-      values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
-    values: [key.organizationId, key.sessionId, runId, like.toolName, like.toolKind, like.confinement],
+      insert into remembered_decisions
+        (organization_id, session_id, run_id, tool_name, tool_kind, confinement, destination)
+      values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
+    values: [
+      key.organizationId,
+      key.sessionId,
+      runId,
+      like.toolName,
+      like.toolKind,
+      like.confinement,
+      like.destination,
+    ],
   })
 }
 
@@ -356,9 +367,17 @@ export async function findRemembered(
     text: `
       select run_id from remembered_decisions
       where organization_id = $1 and session_id = $2 and (run_id is null or run_id = $3)
-        and tool_name = $4 and tool_kind = $5 and confinement = $6
+        and tool_name = $4 and tool_kind = $5 and confinement = $6 and destination is not distinct from $7
       order by run_id nulls first limit 1`,
-    values: [key.organizationId, key.sessionId, runId, like.toolName, like.toolKind, like.confinement],
+    values: [
+      key.organizationId,
+      key.sessionId,
+      runId,
+      like.toolName,
+      like.toolKind,
+      like.confinement,
+      like.destination,
+    ],
   })
   const row = rows[0]
   return row === undefined ? null : row.run_id === null ? 'chat' : 'turn'

@@ -34,6 +34,8 @@ export interface InteractionRow {
   readonly agent_request: string
   /** The platform asks, about this budget; null: an agent asks. */
   readonly budget_id: string | null
+  /** The platform asks whether a program may reach this `host:port`; null: an agent asks, or about a budget. */
+  readonly destination: string | null
   readonly request_id: string | null
   readonly deadline: Date | null
   readonly opened_at: Date
@@ -58,16 +60,18 @@ export interface Likeness {
   readonly toolName: string
   readonly toolKind: string
   readonly confinement: string
+  /** Set if the platform asks about a connection: a decision answers for this host and port alone. */
+  readonly destination: string | null
 }
 
-export const likenessOf = ({
-  toolName,
-  kind,
-  confinement,
-}: Pick<Approval, 'toolName' | 'kind' | 'confinement'>): Likeness => ({
+export const likenessOf = (
+  { toolName, kind, confinement }: Pick<Approval, 'toolName' | 'kind' | 'confinement'>,
+  destination: string | null = null,
+): Likeness => ({
   toolName,
   toolKind: kind ?? 'other',
   confinement: confinement ?? 'sandbox',
+  destination,
 })
 
 export const requestOf = (row: Pick<InteractionRow, 'request'>): InteractionRequest => JSON.parse(row.request)

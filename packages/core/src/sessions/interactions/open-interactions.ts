@@ -19,6 +19,8 @@ export interface AgentRequest {
   readonly declined?: boolean
   /** The part of the request that the answer to the agent is made from; the domain does not read it. */
   readonly agentRequest: object
+  /** The platform asks whether a program may reach this `host:port`. */
+  readonly destination?: string
 }
 
 export interface Asking extends SessionKey {
@@ -44,9 +46,11 @@ export async function openInteraction(tx: Queryable, asking: Asking, pending: Ag
   const { now, runId, organizationId, sessionId } = asking
   const deadline = pending.ask.kind === 'approval' ? new Date(now.getTime() + asking.approvalMs) : null
   const requestId = pending.ask.kind === 'approval' ? randomUUID() : null
+  const destination = pending.destination ?? null
   const redactor = await sessionRedactor(tx, asking)
   const request = redactor.value(shownRequest(pending.ask, runId, requestId, deadline)) as InteractionRequest
-  const allowed = asking.cancelled || pending.declined === true ? null : await allowance(tx, asking, pending.ask)
+  const allowed =
+    asking.cancelled || pending.declined === true ? null : await allowance(tx, asking, pending.ask, destination)
   const closing = asking.cancelled ? 'run_cancelled' : pending.declined === true ? 'cancelled' : allowed
   const row: InteractionRow = {
     organization_id: organizationId,
@@ -61,6 +65,7 @@ export async function openInteraction(tx: Queryable, asking: Asking, pending: Ag
     journal_offset: pending.offset,
     agent_request: JSON.stringify(pending.agentRequest),
     budget_id: null,
+    destination,
     request_id: requestId,
     deadline,
     opened_at: now,
@@ -79,13 +84,14 @@ export async function openInteraction(tx: Queryable, asking: Asking, pending: Ag
 }
 
 /** Returns who has allowed an approval already. People's decisions come first, because they say more than a rule. */
-async function allowance(
+export async function allowance(
   tx: Queryable,
   asking: Asking,
   ask: Ask,
+  destination: string | null,
 ): Promise<'always_allowed' | 'turn_allowed' | 'project_allowed' | null> {
   if (ask.kind !== 'approval') return null
-  const scope = await findRemembered(tx, asking, asking.runId, likenessOf(ask.approval))
+  const scope = await findRemembered(tx, asking, asking.runId, likenessOf(ask.approval, destination))
   if (scope !== null) return scope === 'chat' ? 'always_allowed' : 'turn_allowed'
   const { rules, organizationId, runtime } = asking
   return isAllowed(rules, { organizationId, runtime, approval: ask.approval }) ? 'project_allowed' : null
@@ -105,8 +111,8 @@ function shownRequest(ask: Ask, runId: string, requestId: string | null, deadlin
           requestId: requestId ?? '',
           runId,
           deadline: deadline?.getTime() ?? 0,
-          ...ask.approval,
           rememberScopes: ['turn', 'chat'],
+          ...ask.approval,
         },
       }
   }

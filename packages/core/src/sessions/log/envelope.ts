@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
+import type { EventVisibility } from '@berth/contract'
 import type { Redactor } from '@berth/platform/kit/redactor.ts'
 
 /** A fact to append; the log gives it its id, time and sequence. */
 export interface EventDraft {
   readonly type: string
   readonly runId?: string
-  /** `transcript` events are recovered by paging only; `public` is the default. */
-  readonly visibility?: 'public' | 'transcript'
+  /** `public` is the default. */
+  readonly visibility?: EventVisibility
   readonly data: Readonly<Record<string, unknown>>
 }
 

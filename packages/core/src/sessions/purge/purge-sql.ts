@@ -26,6 +26,8 @@ export const tablesOfSession = [
   'session_secrets',
   'session_tokens',
   'remembered_decisions',
+  'session_egress',
+  'secret_uses',
   'runtime_credentials',
   'next_turns',
   'workspace_requests',

@@ -22,6 +22,8 @@ export interface SessionRow {
   readonly request_hash: Buffer
   /** It only holds the sandbox in which an environment is tried. */
   readonly is_trial: boolean
+  /** The trigger that made it; null: none did. */
+  readonly trigger_id: string | null
   readonly title: string
   /** It was made of the first message; the agent may give a better one. */
   readonly title_is_derived: boolean

@@ -460,6 +460,17 @@ create index environment_images_sealed on environment_images (claimed_until) whe
 create unique index environment_images_claimed on environment_images (claim) where claim is not null;
 create index environment_images_used on environment_images (used_at);
 
+create table environment_hosts (
+  organization_id uuid not null, environment_id uuid not null, host text not null,
+  allowed_in uuid not null, decided_by_kind text not null, decided_by_id uuid not null, decided_at timestamptz not null,
+  accepted boolean not null default false,
+  primary key (organization_id, environment_id, host), foreign key (organization_id, environment_id) references environments
+);
+comment on table environment_hosts is 'Hosts that people allowed for an environment that asks. They hold at once for its Sessions, '
+  'and are proposed to whoever writes the document.';
+comment on column environment_hosts.allowed_in is 'In which Session it was allowed, which may be purged since.';
+comment on column environment_hosts.accepted is 'The newest document names it. The row stays for leases of earlier revisions.';
+
 -- Sessions. Ids are the caller's and unique per organization only, so the keys below start with the organization.
 
 create table sessions (
@@ -906,13 +917,13 @@ create table interactions (
   status text not null check (status in ('open', 'resolved', 'expired')),
   request text not null, resolution text,
   lease_id uuid not null, journal_offset bigint not null, agent_request text not null,
-  request_id text, deadline timestamptz, budget_id uuid,
-  choice text check (choice in ('allow_once', 'allow_turn', 'allow_chat', 'deny')),
+  request_id text, deadline timestamptz, budget_id uuid, destination text,
+  choice text check (choice in ('allow_once', 'allow_turn', 'allow_chat', 'allow_project', 'deny')),
   decided_by_kind text, decided_by_id uuid, idempotency_key text, response_turn_id uuid, answer text,
   opened_at timestamptz not null, ended_at timestamptz, delivered_at timestamptz,
   primary key (organization_id, session_id, id), foreign key (organization_id, session_id, run_id) references runs,
   foreign key (lease_id, session_id) references leases, check ((status = 'open') = (ended_at is null)),
-  check ((kind = 'approval') = (request_id is not null))
+  check ((kind = 'approval') = (request_id is not null)), check (destination is null or kind = 'approval')
 );
 comment on table interactions is 'Questions of agents to people. The request stands in the journal of the lease; this row is '
   'written with the reading of it, and whichever worker reads the lease gives the answer and notes that the journal has it.';
@@ -921,20 +932,45 @@ comment on column interactions.journal_offset is 'Where the agent asked. It may 
 comment on column interactions.agent_request is 'Its answer is made of this.';
 comment on column interactions.budget_id is 'The platform asks, not the agent: this budget is reached. It is in no journal, and '
   'its offset is negative.';
+comment on column interactions.destination is 'The platform asks, not the agent: a program wants to reach this `host:port`. It is in '
+  'no journal, and its offset is negative. `delivered_at` says when the first connection used the decision.';
 comment on column interactions.request_id is 'Approvals only: a decision names it. After `deadline` there can be none.';
 comment on column interactions.decided_by_kind is 'Null for decisions of rules.';
 create unique index interactions_of_lease on interactions (lease_id, journal_offset, session_id);
 create index interactions_open on interactions (organization_id, session_id, opened_at) where status = 'open';
 create index interactions_due on interactions (deadline) where status = 'open';
 create index interactions_undelivered on interactions (lease_id) where delivered_at is null;
+create index interactions_of_hosts on interactions (organization_id, session_id, run_id, destination, opened_at)
+  where destination is not null;
 
 create table remembered_decisions (
   organization_id uuid not null, session_id uuid not null, run_id uuid,
-  tool_name text not null, tool_kind text not null, confinement text not null,
-  unique nulls not distinct (organization_id, session_id, run_id, tool_name, tool_kind, confinement),
+  tool_name text not null, tool_kind text not null, confinement text not null, destination text,
+  unique nulls not distinct (organization_id, session_id, run_id, tool_name, tool_kind, confinement, destination),
   foreign key (organization_id, session_id) references sessions
 );
 comment on table remembered_decisions is 'They answer later requests like their own: within the Run that they name, or in all.';
+comment on column remembered_decisions.destination is 'Only of connections that the platform asks about: for this `host:port`.';
+
+create table session_egress (
+  organization_id uuid not null, session_id uuid not null, host text not null, port integer not null,
+  reached bigint not null, refused bigint not null, sent_bytes bigint not null, received_bytes bigint not null,
+  last_reason text, secrets jsonb not null, first_at timestamptz not null, last_at timestamptz not null,
+  primary key (organization_id, session_id, host, port), foreign key (organization_id, session_id) references sessions
+);
+comment on table session_egress is 'The hosts that the sandboxes of a Session reached or were refused. The row of the host '''' '
+  'counts those beyond the first 500.';
+comment on column session_egress.secrets is 'How often each secret was put into a request to the host: {"NAME": 2}.';
+
+create table secret_uses (
+  organization_id uuid not null, session_id uuid not null, secret text not null, host text not null, hour timestamptz not null,
+  uses bigint not null, audited bigint not null default 0,
+  primary key (organization_id, session_id, secret, host, hour),
+  foreign key (organization_id, session_id) references sessions
+);
+comment on table secret_uses is 'Uses of secrets at the edge that the audit log is to tell, by the hour.';
+comment on column secret_uses.audited is 'How many of them the audit log tells already.';
+create index secret_uses_to_audit on secret_uses (hour) where audited < uses;
 
 create table terminals (
   id uuid not null, organization_id uuid not null, session_id uuid not null, lease_id uuid not null,

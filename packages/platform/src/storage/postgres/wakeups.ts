@@ -310,6 +310,8 @@ export const topics = {
   review: (organizationId: string, sessionId: string) => `v/${organizationId}/${sessionId}`,
   /** A look at the Session's files was answered. */
   files: (organizationId: string, sessionId: string) => `f/${organizationId}/${sessionId}`,
+  /** A host was allowed for an environment: connections may wait for it. */
+  hosts: (organizationId: string, environmentId: string) => `e/${organizationId}/${environmentId}`,
   /** A Run waits for a worker. */
   queue: 'q',
   /** A review, a Publication, a Merge or a look at files waits for a worker. */

@@ -1,0 +1,71 @@
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { appendEvents } from '../log/append.ts'
+import type { EventDraft } from '../log/envelope.ts'
+import { sessionRedactor } from '../log/session-redactor.ts'
+import { addEgress } from './egress-sql.ts'
+import { addSecretUses } from './secret-uses.ts'
+import type { HostTally, RefusalTally } from './tally.ts'
+
+/** What a worker's proxy has seen of a sandbox since it last wrote it down. */
+export interface EgressBatch {
+  readonly hosts: readonly HostTally[]
+  /** Refusals that the log is to tell. */
+  readonly refusals: readonly RefusalTally[]
+}
+
+/**
+ * Writes down what a sandbox reached and what it was refused. Names are masked before: a program can put a secret into one.
+ * The caller holds the Session's lock.
+ * @param runId the Run that is at work; null: none, or it has ended, and no Event may follow its last
+ */
+export async function recordEgress(
+  tx: Queryable,
+  key: SessionKey,
+  runId: string | null,
+  { hosts, refusals }: EgressBatch,
+  now: Date,
+): Promise<void> {
+  const redactor = await sessionRedactor(tx, key)
+  const masked = hosts.map(tally => ({ ...tally, host: redactor.text(tally.host) }))
+  await addEgress(tx, key, sumByHost(masked), now)
+  await addSecretUses(tx, key, masked, now)
+  const drafts = refusals.map(tally => refusedEvent(runId, tally))
+  if (drafts.length > 0) await appendEvents(tx, key, drafts, now)
+}
+
+/** Two hosts may have the same name once they are masked, and one statement writes a row once. */
+function sumByHost(tallies: readonly HostTally[]): readonly HostTally[] {
+  const sums = new Map<string, HostTally>()
+  for (const tally of tallies) {
+    const id = `${tally.host}:${tally.port}`
+    const sum = sums.get(id)
+    sums.set(id, sum === undefined ? tally : plus(sum, tally))
+  }
+  return [...sums.values()]
+}
+
+const plus = (one: HostTally, other: HostTally): HostTally => ({
+  ...one,
+  reached: one.reached + other.reached,
+  refused: one.refused + other.refused,
+  sentBytes: one.sentBytes + other.sentBytes,
+  receivedBytes: one.receivedBytes + other.receivedBytes,
+  lastReason: other.lastReason ?? one.lastReason,
+  secrets: Object.fromEntries(
+    [...Object.keys(one.secrets), ...Object.keys(other.secrets)].map(name => [
+      name,
+      (one.secrets[name] ?? 0) + (other.secrets[name] ?? 0),
+    ]),
+  ),
+})
+
+const refusedEvent = (
+  runId: string | null,
+  { target, reason, message, count, wouldAsk }: RefusalTally,
+): EventDraft => ({
+  type: 'svc.egress.refused',
+  visibility: 'timeline',
+  ...(runId !== null && { runId }),
+  data: { ...target, reason, ...(message !== '' && { message }), count, ...(wouldAsk && { wouldAsk: true }) },
+})
