@@ -8,7 +8,9 @@ import { releaseFence } from '@berth/core/sessions/runs/fence-sql.ts'
 import type { Outcome, RunRow } from '@berth/core/sessions/runs/run.ts'
 import { findRunBudgets } from '@berth/core/sessions/runs/run-budgets.ts'
 import { findRun } from '@berth/core/sessions/runs/run-sql.ts'
+import type { SessionRow } from '@berth/core/sessions/session/session.ts'
 import { findSession } from '@berth/core/sessions/session/session-sql.ts'
+import type { TurnRow } from '@berth/core/sessions/turns/turn.ts'
 import { findTurn, listSteering } from '@berth/core/sessions/turns/turn-sql.ts'
 import { allSettled } from '@berth/platform/kit/all-settled.ts'
 import { orAborted } from '@berth/platform/kit/or-aborted.ts'
@@ -234,6 +236,10 @@ async function loseSandbox(context: ExecutionContext, claim: RunClaim, cause: Er
   context.wakeups.publish(topics.leases)
 }
 
+/** Returns whether people look after a Turn: nobody does for what a trigger sends, nor in a hidden Session. */
+const hasPeople = (session: SessionRow | null, { author_kind: author }: TurnRow): boolean =>
+  session !== null && !session.is_trial && (session.trigger_id === null || author === 'person')
+
 async function attach(
   context: ExecutionContext,
   claim: RunClaim,
@@ -285,6 +291,7 @@ async function attach(
       environmentOfLease(db, lease),
       gitSettingsOfLease(db, lease).then(settings => held.use(context.git.open(claim, lease.id, settings))),
       gateway.open(claim, lease.id, budgets).then(opened => held.use(opened)),
+      held.use(context.access.open(claim, lease.id, { asksPeople: hasPeople(session, turn) })),
     ]),
   )
   const cwd = session?.source ? insidePaths.project : insidePaths.workspace

@@ -37,6 +37,7 @@ import type { WorkerContext } from '@berth/worker/claim/execution-context.ts'
 import { GatewayAccess, type GatewayAccessOptions } from '@berth/worker/claim/gateway-access.ts'
 import { GitAccess } from '@berth/worker/claim/git-access.ts'
 import { isRunOnLease } from '@berth/worker/claim/hold-sql.ts'
+import { NetworkAccess } from '@berth/worker/claim/network-access.ts'
 import { AgentKeeper } from '@berth/worker/host/agent-keeper.ts'
 import { CacheKeeper } from '@berth/worker/host/cache-keeper.ts'
 import { MirrorKeeper } from '@berth/worker/host/mirror-keeper.ts'
@@ -107,6 +108,7 @@ export async function openWorker(
   const calls = { createMs: settings.worker.limits.provisionMs * HOST_SHARE, ...hostCalls }
   const far = farHosts(working, mirrors, settings, { identity, holder, calls, rests })
   stack.use(execution.gateway)
+  stack.use(execution.access)
   stack.use(execution.outputs)
   await clearScratch(execution.scratchDir, systemClock.now())
   const times = { ...settings.delivery, mergeMs: settings.delivery.publicationMs, follow: followTimes }
@@ -234,6 +236,7 @@ async function workerContext(
       },
     }),
     git: new GitAccess(context),
+    access: new NetworkAccess({ ...context, approvalRules: worker.approvalRules, limits: worker.limits }),
     bounds: sandboxes.bounds,
     publicHosts: sandboxes.egress,
     search: config.search,

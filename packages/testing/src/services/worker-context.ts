@@ -38,6 +38,7 @@ import {
 import { GatewayAccess, type GatewayAccessOptions } from '@berth/worker/claim/gateway-access.ts'
 import { GitAccess } from '@berth/worker/claim/git-access.ts'
 import { isRunOnLease } from '@berth/worker/claim/hold-sql.ts'
+import { NetworkAccess } from '@berth/worker/claim/network-access.ts'
 import { pino } from 'pino'
 import { hostCache } from '../storage/host-cache.ts'
 import { silentLog } from './log.ts'
@@ -208,6 +209,16 @@ export async function workerContext(
       }),
     ),
     git: new GitAccess({ db: db.database, clock: systemClock, gitHosts, log }),
+    access: stack.use(
+      new NetworkAccess({
+        db: db.database,
+        clock: systemClock,
+        wakeups,
+        log,
+        approvalRules: more.approvalRules ?? [],
+        limits: { ...limits, ...more.limits },
+      }),
+    ),
     bounds,
     publicHosts: more.publicHosts,
     search: undefined,

@@ -382,6 +382,8 @@ export class RunAttempt {
       for (const draft of settled.drafts) this.#conversation.tell(draft)
       decided = settled.decided
     }
+    // What it was refused belongs before its end.
+    await this.#context.access.flush(this.#parts.lease.id)
     const reading = this.#budget.admit(this.#conversation.take())
     const end = this.#conversation.end
     const { claim, connection, lease } = this.#parts

@@ -13,6 +13,7 @@ import type { WorkerLimits } from '@berth/platform/settings/worker.ts'
 import type { PublicHosts, SandboxBounds, SandboxEgress } from '@berth/sandboxes/driver.ts'
 import type { GatewayAccess } from './gateway-access.ts'
 import type { GitAccess } from './git-access.ts'
+import type { NetworkAccess } from './network-access.ts'
 import { withSearch } from './web-search.ts'
 
 /** Times and counts of execution: a worker's settings, and the times that follow from them. */
@@ -39,6 +40,8 @@ export interface WorkerContext extends Context, Pick<DeliveryContext, 'hosts' | 
   readonly gateway: GatewayAccess
   /** Access of this worker's sandboxes to Git hosts. */
   readonly git: GitAccess
+  /** Decides which hosts this worker's sandboxes reach, and writes down which they did. */
+  readonly access: NetworkAccess
   /** The provider by which agents search the web; undefined: they do not. */
   readonly search: SearchConfig | undefined
   /** The public hosts that sandboxes may reach; undefined: none. */

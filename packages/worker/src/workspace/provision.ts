@@ -190,6 +190,8 @@ type ApplyArguments = Parameters<typeof applyEnvironment> extends [...infer Firs
 /** Applies the environment, or goes on with that. A sandbox that is lost meanwhile ends its lease. */
 async function apply(...parts: ApplyArguments): Promise<LeaseRow> {
   const [context, claim, runtime, lease, fresh] = parts
+  // Setup has nobody to ask; what it is refused is told under this claim.
+  await using _access = context.access.open(claim, lease.id, { asksPeople: false, isSetup: true })
   try {
     if (fresh === null) {
       await context.driver.serveProxy(lease.id, egressOf(context, lease.id, runtime))

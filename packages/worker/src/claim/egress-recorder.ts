@@ -1,0 +1,142 @@
+import type { EgressRefusal } from '@berth/contract'
+import type { EgressBatch } from '@berth/core/sessions/egress/record-egress.ts'
+import type { HostTally, RefusalTally } from '@berth/core/sessions/egress/tally.ts'
+
+/** Refused targets that the log tells one by one in a minute; of further ones it has the count. */
+const PER_MINUTE = 20
+const MINUTE_MS = 60_000
+/** Hosts that are told apart between two writes; a program can make up any number. */
+const MOST_HOSTS = 1000
+/** Longest name of a host; whatever is longer is none. */
+const HOST_CHARACTERS = 253
+
+/** A host and a port that a sandbox wanted. */
+export interface Target {
+  readonly host: string
+  readonly port: number
+}
+
+/** Why a connection was refused. */
+export interface Refusal {
+  readonly reason: EgressRefusal
+  /** What the program was answered. */
+  readonly message: string
+  readonly wouldAsk: boolean
+}
+
+type Tally = { -readonly [Key in keyof HostTally]: HostTally[Key] } & { secrets: Record<string, number> }
+
+/**
+ * Counts what one sandbox reached and was refused, between two writes. It holds no path, no query and no value.
+ * Refusals of one target for one reason are one entry of a write; at most twenty a minute are told with their target.
+ */
+export class EgressRecorder {
+  readonly #nowMs: () => number
+  #hosts = new Map<string, Tally>()
+  #refusals = new Map<string, { -readonly [Key in keyof RefusalTally]: RefusalTally[Key] }>()
+  #minuteBegan = Number.NEGATIVE_INFINITY
+  #told = 0
+  #further = 0
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+  }
+
+  /** True if something is to be written. */
+  get isPending(): boolean {
+    return this.#hosts.size > 0 || this.#refusals.size > 0 || this.#further > 0
+  }
+
+  reached(target: Target): void {
+    this.#tally(target).reached += 1
+  }
+
+  bytes({ sent, received, ...target }: Target & { readonly sent: number; readonly received: number }): void {
+    const tally = this.#tally(target)
+    tally.sentBytes += sent
+    tally.receivedBytes += received
+  }
+
+  used({ name, ...target }: Target & { readonly name: string }): void {
+    const { secrets } = this.#tally(target)
+    secrets[name] = (secrets[name] ?? 0) + 1
+  }
+
+  refused(target: Target, { reason, message, wouldAsk }: Refusal): void {
+    const tally = this.#tally(target)
+    tally.refused += 1
+    tally.lastReason = reason
+    const key = `${tally.host}:${tally.port} ${reason}`
+    const known = this.#refusals.get(key)
+    if (known !== undefined) {
+      known.count += 1
+      return
+    }
+    const now = this.#nowMs()
+    if (now - this.#minuteBegan >= MINUTE_MS) {
+      this.#minuteBegan = now
+      this.#told = 0
+    }
+    this.#told += 1
+    if (this.#told > PER_MINUTE) this.#further += 1
+    else {
+      const told = { host: tally.host, port: tally.port }
+      this.#refusals.set(key, { target: told, reason, message, count: 1, wouldAsk })
+    }
+  }
+
+  /**
+   * Returns what was counted since the last call, for one write.
+   * @param isLast nothing follows, so the count of further refusals does not wait for the end of its minute
+   */
+  take(isLast = false): EgressBatch {
+    const refusals: RefusalTally[] = [...this.#refusals.values()]
+    if (this.#further > 0 && (isLast || this.#nowMs() - this.#minuteBegan >= MINUTE_MS)) {
+      refusals.push({ target: null, reason: 'further', message: '', count: this.#further, wouldAsk: false })
+      this.#further = 0
+    }
+    const hosts = [...this.#hosts.values()]
+    this.#hosts = new Map()
+    this.#refusals = new Map()
+    return { hosts, refusals }
+  }
+
+  /** Takes back what could not be written. */
+  giveBack({ hosts, refusals }: EgressBatch): void {
+    for (const host of hosts) {
+      const tally = this.#tally(host)
+      tally.reached += host.reached
+      tally.refused += host.refused
+      tally.sentBytes += host.sentBytes
+      tally.receivedBytes += host.receivedBytes
+      tally.lastReason ??= host.lastReason
+      for (const [name, uses] of Object.entries(host.secrets)) tally.secrets[name] = (tally.secrets[name] ?? 0) + uses
+    }
+    for (const refusal of refusals) {
+      const { target, reason, count } = refusal
+      if (target === null) this.#further += count
+      else {
+        const key = `${target.host}:${target.port} ${reason}`
+        const known = this.#refusals.get(key)
+        if (known === undefined) this.#refusals.set(key, { ...refusal })
+        else known.count += count
+      }
+    }
+  }
+
+  #tally({ host: given, port: givenPort }: Target): Tally {
+    const host = given.slice(0, HOST_CHARACTERS)
+    const key = `${host}:${givenPort}`
+    const isKnown = this.#hosts.has(key) || this.#hosts.size < MOST_HOSTS
+    const [name, port] = isKnown ? [host, givenPort] : ['', 0]
+    const found = this.#hosts.get(isKnown ? key : ':0')
+    if (found !== undefined) return found
+    const made = {
+      ...{ host: name, port, reached: 0, refused: 0, sentBytes: 0, receivedBytes: 0 },
+      lastReason: null,
+      secrets: {},
+    }
+    this.#hosts.set(`${name}:${port}`, made)
+    return made
+  }
+}

@@ -1,0 +1,246 @@
+import { EventEmitter, once } from 'node:events'
+import { type LeaseNetwork, networkOfLease } from '@berth/core/environments/lease-network.ts'
+import { type HostQuestion, isHostAllowedByRule } from '@berth/core/sessions/interactions/host-question.ts'
+import { destinationOf, findAllowedBy } from '@berth/core/sessions/interactions/host-sql.ts'
+import type { LeaseRow } from '@berth/core/sessions/leases/lease-sql.ts'
+import type { SessionKey } from '@berth/platform/kit/session-key.ts'
+import { fitsHost } from '@berth/platform/network/host-pattern.ts'
+import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
+import { AskedHosts } from './asked-hosts.ts'
+import { type Claim, ClaimLost } from './claim.ts'
+import type { Refusal, Target } from './egress-recorder.ts'
+import { EgressWriter, type WriterTimes } from './egress-writer.ts'
+import { isRunOnLease } from './hold-sql.ts'
+import { refusalOf } from './host-refusals.ts'
+import { type Answer, type AskingContext, HostWait } from './host-wait.ts'
+
+/** Longest wait of a connection for people; the approval outlives it. */
+const MOST_WAIT_MS = 120_000
+/** An agent outlives its worker, and may connect before the next one has taken its Run over. */
+const ARRIVAL_MS = 15_000
+/** Refusals whose reason is kept until the proxy tells of them. */
+const MOST_REASONS = 1000
+
+/** Times that tests shorten. */
+export interface NetworkTimes extends WriterTimes {
+  readonly waitMs?: number
+  readonly arrivalMs?: number
+}
+
+interface AtWork {
+  readonly claim: Claim
+  /** Whether there are people who look after the work. */
+  readonly asksPeople: boolean
+  /** An environment is being applied: nothing is asked in the Run that waits for it. */
+  readonly isSetup: boolean
+}
+
+/** A sandbox whose proxy this process serves, or on which it has a claim. */
+interface Sandbox {
+  readonly writer: EgressWriter
+  readonly asked: AskedHosts
+  /** Why connections were refused that the proxy is about to tell of, by host and port. */
+  readonly reasons: Map<string, Refusal>
+  network: Promise<LeaseNetwork> | null
+  atWork: AtWork | null
+}
+
+type Verdict = { readonly allow: true } | { readonly allow: false; readonly status: 403; readonly reason: string }
+
+/** The parts of a sandbox's egress that decide about its connections and hear of them. */
+interface NetworkPart {
+  readonly network: {
+    decide(target: Target & { readonly by?: string }, signal: AbortSignal): Promise<Verdict>
+  }
+  readonly observe: {
+    reached(target: Target): void
+    refused(refusal: Target & { readonly reason: string }): void
+    bytes(moved: Target & { readonly sent: number; readonly received: number }): void
+    used(use: Target & { readonly name: string }): void
+  }
+}
+
+/**
+ * Decides for the sandboxes of this worker which hosts their environments let them reach, and has written down what they
+ * reached. The operator's policy has judged before, so an environment only narrows it. A host that the environment asks about
+ * is put to people in the Run at work; without one, and in a Run without people, it is refused at once.
+ */
+export class NetworkAccess implements Disposable {
+  readonly #context: AskingContext
+  readonly #times: NetworkTimes
+  readonly #sandboxes = new Map<string, Sandbox>()
+  /** Hears the lease id of each claim that gets to work. */
+  readonly #arrivals = new EventEmitter().setMaxListeners(0)
+
+  constructor(context: AskingContext, times: NetworkTimes = {}) {
+    this.#context = context
+    this.#times = times
+  }
+
+  /** Lets the sandbox of a lease ask, and be written down, under a claim that is at work on it, until the result is disposed of. */
+  open(
+    claim: Claim,
+    leaseId: string,
+    { asksPeople, isSetup = false }: { readonly asksPeople: boolean; readonly isSetup?: boolean },
+  ): AsyncDisposable {
+    const sandbox = this.#sandboxOf(leaseId, claim)
+    const atWork = { claim, asksPeople, isSetup }
+    sandbox.atWork = atWork
+    sandbox.writer.claim = claim
+    this.#arrivals.emit(leaseId)
+    return {
+      [Symbol.asyncDispose]: async () => {
+        await sandbox.writer.flush('end')
+        // A worker may adopt its own Run after the process was paused; the newer claim then stays.
+        if (sandbox.atWork !== atWork) return
+        sandbox.atWork = null
+        sandbox.writer.claim = null
+        sandbox.asked.end(new ClaimLost())
+        this.#forgetIdle(leaseId, sandbox)
+      },
+    }
+  }
+
+  /** Writes down at once what a sandbox has reached, before its Run ends. It never throws. */
+  async flush(leaseId: string): Promise<void> {
+    await this.#sandboxes.get(leaseId)?.writer.flush('end')
+  }
+
+  /** Returns the parts of a sandbox's egress that decide and observe, for as long as its proxy is served. */
+  route(lease: LeaseRow): NetworkPart {
+    const sandbox = () => this.#sandboxOf(lease.id, keyOf(lease))
+    return {
+      network: { decide: (target, signal) => this.#decide(lease, target, signal) },
+      observe: {
+        reached: target => sandbox().writer.reached(target),
+        refused: ({ reason, ...target }) => sandbox().writer.refused(target, reasonOf(sandbox(), target, reason)),
+        bytes: moved => sandbox().writer.bytes(moved),
+        used: use => sandbox().writer.used(use),
+      },
+    }
+  }
+
+  [Symbol.dispose](): void {
+    for (const { writer, asked } of this.#sandboxes.values()) {
+      writer.stop()
+      asked.end(new ClaimLost())
+    }
+    this.#sandboxes.clear()
+  }
+
+  async #decide(lease: LeaseRow, target: Target & { readonly by?: string }, signal: AbortSignal): Promise<Verdict> {
+    const sandbox = this.#sandboxOf(lease.id, keyOf(lease))
+    const { environment, mode, hosts, never } = await this.#networkOf(lease, sandbox)
+    const host = nameOf(target.host)
+    const isAmong = (patterns: readonly string[]) => patterns.some(pattern => fitsHost(host, pattern))
+    const { id: environmentId, name: environmentName } = environment ?? { id: '', name: '' }
+    const refuse = (reason: Parameters<typeof refusalOf>[0]): Verdict =>
+      refused(sandbox, target, refusalOf(reason, target, environmentName))
+    if (isAmong(never)) return refuse('never_host')
+    if (mode === 'open' || isAmong(hosts)) return allowed
+    if (mode === 'listed') return refuse('not_listed')
+    const { port, by: program } = target
+    const of = { ...keyOf(lease), leaseId: lease.id, runtime: lease.runtime, environmentId, environmentName }
+    try {
+      const answer = await this.#ask(sandbox, { ...of, host, port, program }, signal)
+      if (answer.kind === 'allowed') return allowed
+      return refuse(answer.kind === 'refused' ? answer.reason : refusals[answer.kind])
+    } catch (error) {
+      if (signal.aborted) throw error
+      if (!(error instanceof ClaimLost || error instanceof DatabaseUnavailable)) {
+        this.#context.log.warn({ err: error, leaseId: lease.id }, 'nobody could be asked about a host')
+      }
+      return refuse('undecided')
+    }
+  }
+
+  async #ask(sandbox: Sandbox, question: Omit<HostQuestion, 'runId'>, signal: AbortSignal): Promise<Answer> {
+    const atWork = sandbox.atWork ?? (await this.#arrival(question.leaseId, sandbox, signal))
+    const { approvalRules, db, limits } = this.#context
+    const runId = atWork === null || atWork.isSetup ? null : atWork.claim.runId
+    if (atWork === null || runId === null) {
+      const isAllowed = isHostAllowedByRule(approvalRules, question) || (await findAllowedBy(db, question)) !== null
+      return isAllowed ? { kind: 'allowed', unused: null } : { kind: 'nobody' }
+    }
+    const { claim, asksPeople } = atWork
+    const wait = new HostWait(this.#context, { ...claim, runId }, { question: { ...question, runId }, asksPeople })
+    const patience = AbortSignal.timeout(Math.min(limits.approvalMs, this.#times.waitMs ?? MOST_WAIT_MS))
+    try {
+      const until = AbortSignal.any([signal, patience])
+      return await sandbox.asked.answer(destinationOf(question), until, shared => wait.answer(shared))
+    } catch (error) {
+      if (patience.aborted && !signal.aborted) return { kind: 'ending' }
+      throw error
+    }
+  }
+
+  /** Waits for this worker's claim of a Run that is under way, after another worker died. */
+  async #arrival(leaseId: string, sandbox: Sandbox, signal: AbortSignal): Promise<AtWork | null> {
+    if (!(await isRunOnLease(this.#context.db, leaseId))) return sandbox.atWork
+    if (sandbox.atWork === null) {
+      const patience = AbortSignal.any([signal, AbortSignal.timeout(this.#times.arrivalMs ?? ARRIVAL_MS)])
+      await once(this.#arrivals, leaseId, { signal: patience }).catch(() => undefined)
+    }
+    return sandbox.atWork
+  }
+
+  #sandboxOf(leaseId: string, { organizationId, sessionId }: SessionKey): Sandbox {
+    const known = this.#sandboxes.get(leaseId)
+    if (known !== undefined) return known
+    const made: Sandbox = {
+      writer: new EgressWriter(
+        this.#context,
+        { organizationId, sessionId },
+        () => this.#forgetIdle(leaseId, made),
+        this.#times,
+      ),
+      asked: new AskedHosts(),
+      reasons: new Map(),
+      network: null,
+      atWork: null,
+    }
+    this.#sandboxes.set(leaseId, made)
+    return made
+  }
+
+  /** Forgets a sandbox of which nothing is pending; its next connection makes it known again. */
+  #forgetIdle(leaseId: string, sandbox: Sandbox): void {
+    if (sandbox.atWork !== null || sandbox.asked.size > 0 || sandbox.writer.isPending) return
+    if (this.#sandboxes.get(leaseId) === sandbox) this.#sandboxes.delete(leaseId)
+  }
+
+  /** A lease keeps its network for its whole life. */
+  #networkOf(lease: LeaseRow, sandbox: Sandbox): Promise<LeaseNetwork> {
+    sandbox.network ??= networkOfLease(this.#context.db, lease).catch((error: unknown) => {
+      sandbox.network = null
+      throw error
+    })
+    return sandbox.network
+  }
+}
+
+const allowed: Verdict = { allow: true }
+
+const refusals = { nobody: 'nobody_to_ask', crowded: 'too_many_asked', ending: 'undecided' } as const
+
+function refused({ reasons }: Sandbox, target: Target, refusal: Refusal): Verdict {
+  if (reasons.size >= MOST_REASONS) reasons.clear()
+  reasons.set(destinationOf(target), refusal)
+  return { allow: false, status: 403, reason: refusal.message }
+}
+
+/** Returns the reason of a refusal that the proxy tells of: this worker's own, or the proxy's. */
+function reasonOf({ reasons }: Sandbox, target: Target, message: string): Refusal {
+  const own = reasons.get(destinationOf(target))
+  if (own?.message === message) return own
+  const reason = message.includes('secret_not_for_host') ? 'secret_not_for_host' : 'policy'
+  return { reason, message, wouldAsk: false }
+}
+
+/** Names end without a dot, as environments write them. */
+const nameOf = (host: string): string => host.replace(/\.$/, '')
+
+const keyOf = (lease: LeaseRow): SessionKey => ({
+  organizationId: lease.organization_id,
+  sessionId: lease.session_id,
+})
