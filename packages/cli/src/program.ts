@@ -315,7 +315,8 @@ function addInteractions(program: Command, host: ProgramHost): void {
       .argument('<session>')
       .argument('[interaction]', 'default: the only open approval')
       .option('--json', 'print the outcome as JSON')
-    if (verb === 'approve') described.option('--for <scope>', 'how long to allow it: once, turn or chat', 'once')
+    if (verb === 'approve')
+      described.option('--for <scope>', 'how long to allow it: once, turn, chat or project', 'once')
     described.action(async (sessionId: string, id: string | undefined, options: ApproveOptions, command: Command) => {
       const { decide } = await import('./commands/interactions.ts')
       await host.withService(command.optsWithGlobals(), io => decide(sessionId, id, verb, options, io))

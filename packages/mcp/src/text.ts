@@ -22,7 +22,9 @@ export function waitingText({ id, kind, request }: Interaction): string {
   const { approval, questions = [], plan } = request
   if (approval !== undefined) {
     const input = approval.input === undefined ? '' : `\n${JSON.stringify(approval.input)}`
-    return `approval ${id}: ${approval.title ?? approval.toolName}${input}`
+    const scopes = (approval.rememberScopes ?? []).map(scope => `allow_${scope}`)
+    const wider = scopes.length === 0 ? '' : `\nwider decisions: ${scopes.join(', ')}`
+    return `approval ${id}: ${approval.title ?? approval.toolName}${input}${wider}`
   }
   if (kind === 'exit_plan_mode') return `plan ${id}: ${planText(plan) || (request.prompt ?? '')}`
   const lines = questions.map(({ question, options, fieldId }, at) => {

@@ -41,6 +41,7 @@ const decisions: readonly { letter: string; choice: DecisionChoice; label: strin
   { letter: 'y', choice: 'allow_once', label: 'yes, once', scope: null },
   { letter: 't', choice: 'allow_turn', label: 'for this turn', scope: 'turn' },
   { letter: 'a', choice: 'allow_chat', label: 'always in this session', scope: 'chat' },
+  { letter: 'p', choice: 'allow_project', label: 'for the environment', scope: 'project' },
   { letter: 'n', choice: 'deny', label: 'no', scope: null },
 ]
 
@@ -53,6 +54,7 @@ const uses: ReadonlyMap<string, string> = new Map([
   ['search', 'search'],
   ['execute', 'run a command'],
   ['fetch', 'fetch something'],
+  ['network', 'let a program reach a host'],
 ])
 
 function approvalOf({ request: { approval }, deadline }: Interaction): Prompt {

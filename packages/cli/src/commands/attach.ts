@@ -84,7 +84,7 @@ function howToAnswer(interaction: Interaction): string[] {
   if (approval !== undefined) {
     const { toolName, title = '', input } = approval
     const action = [toolName, title, input === undefined ? '' : JSON.stringify(input)].filter(Boolean).map(exactLine)
-    const scopes = (approval.rememberScopes ?? []).flatMap(scope => (scope === 'project' ? [] : [scope]))
+    const scopes = approval.rememberScopes ?? []
     return [
       `berth: the agent asks to use ${action.join(': ')}`,
       `  berth approve ${session} ${id}`,

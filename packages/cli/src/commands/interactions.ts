@@ -20,6 +20,7 @@ const scopes: ReadonlyMap<string, DecisionChoice> = new Map(
     once: 'allow_once',
     turn: 'allow_turn',
     chat: 'allow_chat',
+    project: 'allow_project',
   }),
 )
 

@@ -16,6 +16,7 @@ export { numberOf, textOf } from './data.ts'
 export { formatBytes, formatDuration } from './format.ts'
 export type {
   ArtifactRow,
+  BlockedHost,
   EndRow,
   InteractionRow,
   Lane,

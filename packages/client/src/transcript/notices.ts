@@ -2,11 +2,12 @@ import type { Event } from '../generated/types.ts'
 import { applyOutcome } from './apply-outcome.ts'
 import { memberOf, numberOf, textOf } from './data.ts'
 import { formatBytes, formatDuration } from './format.ts'
-import type { NoticeRow } from './rows.ts'
+import type { BlockedHost, NoticeRow } from './rows.ts'
 import type { Transcript } from './transcript.ts'
 
 /** The content of a notice, and the places of the transcript that its Event moves. */
-interface Notice extends Pick<NoticeRow, 'tone' | 'text' | 'detail' | 'link' | 'about' | 'step' | 'ongoing'> {
+interface Notice
+  extends Pick<NoticeRow, 'tone' | 'text' | 'detail' | 'link' | 'about' | 'blocked' | 'step' | 'ongoing'> {
   readonly sets?: readonly (keyof Pick<Transcript, 'changedAt' | 'deliveredAt' | 'editedAt'>)[]
 }
 
@@ -19,6 +20,17 @@ const attemptCauses: ReadonlyMap<string, string> = new Map(
     pushed: 'somebody else pushed',
   }),
 )
+
+/** Reasons for which a host stays closed whatever people of the Session decide. */
+const closed: ReadonlySet<string> = new Set(['policy', 'never_host', 'secret_not_for_host'])
+
+/** Returns what a notice of a refused host says. */
+export const blockedNotice = (blocked: BlockedHost): Pick<NoticeRow, 'tone' | 'text' | 'about' | 'blocked'> => ({
+  tone: 'warning',
+  text: `blocked: ${blocked.host}${blocked.count > 1 ? ` (${blocked.count.toLocaleString('en')} times)` : ''}`,
+  about: 'blocked',
+  blocked,
+})
 
 const pullOf = (event: Event): string => `#${String(memberOf(event.data['pullRequest'], 'number') ?? '?')}`
 
@@ -136,6 +148,15 @@ const table: Readonly<Record<string, (event: Event) => Notice>> = {
     tone: 'warning',
     text: `${Math.round((numberOf(event, 'share') ?? 0) * 100)} % of the ${textOf(event, 'scope')}’s budget of $${(numberOf(event, 'limitUsd') ?? 0).toFixed(2)} is spent`,
   }),
+  'svc.egress.refused': event => {
+    const [host, count] = [textOf(event, 'host'), numberOf(event, 'count') ?? 1]
+    if (host === '') {
+      return { tone: 'warning', text: `${count.toLocaleString('en')} further connections were blocked` }
+    }
+    const allowable = !closed.has(textOf(event, 'reason'))
+    const blocked = { host, count, allowable }
+    return { ...blockedNotice(blocked), ...detailOf(textOf(event, 'message')) }
+  },
   'svc.output.rejected': event => ({
     tone: 'warning',
     text: `The answer is not the requested JSON${event.data.retried === true ? '; the agent tries once more' : ''}`,

@@ -97,6 +97,14 @@ export interface InteractionRow extends RowBase {
   readonly subject: string
 }
 
+/** Connections to one host that were refused in a Run. */
+export interface BlockedHost {
+  readonly host: string
+  readonly count: number
+  /** True if a person may allow it for the environment: neither the operator nor the organization closes it. */
+  readonly allowable: boolean
+}
+
 /** An action of the service, or a fact about the Session. */
 export interface NoticeRow extends RowBase {
   readonly kind: 'notice'
@@ -107,9 +115,11 @@ export interface NoticeRow extends RowBase {
   readonly link?: { readonly label: string; readonly url: string }
   /**
    * `omission`: a presented file was not kept. `setup`: an environment; `detail` is the end of its script's output.
-   * `sandbox`: it was paused, or resumed since; `detail` is how often and how.
+   * `sandbox`: it was paused, or resumed since; `detail` is how often and how. `blocked`: see `blocked`.
    */
-  readonly about?: 'omission' | 'setup' | 'sandbox'
+  readonly about?: 'omission' | 'setup' | 'sandbox' | 'blocked'
+  /** A host that the sandbox was refused. */
+  readonly blocked?: BlockedHost
   /** Tells the step of this notice from others, which may go on at the same time. */
   readonly step?: string
   /** True while the step goes on; the notice of its end replaces this one. */

@@ -1,6 +1,6 @@
 import type { Event, EventDataByType } from '../generated/types.ts'
 import { memberOf, numberOf, textOf } from './data.ts'
-import { noticeOf } from './notices.ts'
+import { blockedNotice, noticeOf } from './notices.ts'
 import type { EndRow, InteractionRow, Lane, NoticeRow, Row, Step, StepsRow, ToolStep } from './rows.ts'
 
 /** The state that a reader derives from consecutive Events of a Session's log. Every value is immutable. */
@@ -284,11 +284,12 @@ class Draft {
     const at = step === undefined || ongoing === true ? -1 : this.#rows.findLastIndex(isStart)
     const start = this.#rows[at]
     if (start !== undefined) this.#rows[at] = { ...row, key: start.key }
-    else if (row.about !== 'sandbox' || !this.#foldSandbox(row)) this.#rows.push(row)
+    else if (!this.#foldSandbox(row) && !this.#foldBlocked(row)) this.#rows.push(row)
   }
 
   /** Tells a pause and a return of the sandbox in one line, if only messages and steps of the service lie between. */
   #foldSandbox(row: NoticeRow): boolean {
+    if (row.about !== 'sandbox') return false
     for (let at = this.#rows.length - 1; at >= 0; at--) {
       const before = this.#rows[at]
       if (before?.kind !== 'prompt' && before?.kind !== 'notice') return false
@@ -300,6 +301,18 @@ class Draft {
       return true
     }
     return false
+  }
+
+  /** Tells the refusals of one host in one line of their Run, where they began: a program that tries again is no news. */
+  #foldBlocked({ blocked, runId }: NoticeRow): boolean {
+    if (blocked === undefined) return false
+    const isSame = (row: Row) => row.kind === 'notice' && row.runId === runId && row.blocked?.host === blocked.host
+    const at = this.#rows.findLastIndex(isSame)
+    const before = this.#rows[at]
+    if (before?.kind !== 'notice' || before.blocked === undefined) return false
+    const count = before.blocked.count + blocked.count
+    this.#rows[at] = { ...before, ...blockedNotice({ ...blocked, count }) }
+    return true
   }
 
   /**

@@ -12,7 +12,7 @@ import { useSecond } from '../ui/clock.ts'
 import { countdown } from '../ui/format.ts'
 import { printable, printableLine } from '../ui/printable.ts'
 import { InlineProblem } from '../ui/states.tsx'
-import { actionOf, choicesOf, deedOf, nounOf } from './approval-words.ts'
+import { actionOf, choicesOf, deedOf, isConnection, nounOf } from './approval-words.ts'
 import { Card } from './card.tsx'
 import { KeyButton } from './key-button.tsx'
 import { useOfOpenSession } from './of-open-session.ts'
@@ -119,17 +119,23 @@ export function ApprovalCard(props: {
       ))}
       <p className="text-xs text-ink-2">
         {printableLine(deedOf(approval))}
-        {approval.toolName !== approval.kind && (
+        {approval.toolName !== approval.kind && !isConnection(approval) && (
           <>
             , by <code className="font-mono">{printableLine(approval.toolName)}</code>
           </>
         )}
-        .{choices.length > 2 && ` The wider choices allow every ${nounOf(approval)} of this tool.`}
+        .{choices.length > 2 && ` ${widerOf(approval)}`}
       </p>
       {overruledBy === undefined ? <InlineProblem error={decide.error} /> : <Winner {...overruledBy} />}
     </Card>
   )
 }
+
+/** What the wider choices reach. */
+const widerOf = (approval: Parameters<typeof isConnection>[0]): string =>
+  isConnection(approval)
+    ? 'The wider choices allow the host for longer; “For the environment” also proposes it for the document.'
+    : `The wider choices allow every ${nounOf(approval)} of this tool.`
 
 /** The time that is left by the server's clock. */
 function Left({ deadlineMs }: { deadlineMs: number }) {

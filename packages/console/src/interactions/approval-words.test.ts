@@ -11,7 +11,10 @@ describe('an approval', () => {
       ['chat', 'turn'],
       ['allow_once', 'allow_turn', 'allow_chat', 'deny'],
     ],
-    [['project'], ['allow_once', 'deny']],
+    [
+      ['turn', 'chat', 'project'],
+      ['allow_once', 'allow_turn', 'allow_chat', 'allow_project', 'deny'],
+    ],
   ])('offers for the scopes %j no wider decision than the agent remembers', (scopes, expected) => {
     expect(choicesOf(scopes).map(({ choice }) => choice)).toEqual(expected)
   })
@@ -23,6 +26,11 @@ describe('an approval', () => {
       { kind: 'fetch', confinement: 'network', destination: 'api.example' },
       'request',
       'Sends a request in the sandbox, with the network, to api.example',
+    ],
+    [
+      { toolName: 'network', kind: 'fetch', confinement: 'network', destination: 'api.example:443' },
+      'connection',
+      'Connects a program in the sandbox to api.example:443',
     ],
     [{}, 'action', 'Uses a tool in the sandbox'],
   ] as const)('of %j says which kind of action it is, what it does and where', (facts, noun, deed) => {

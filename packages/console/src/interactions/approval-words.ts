@@ -20,11 +20,18 @@ const places: Readonly<Record<string, string>> = {
   outside: 'outside the sandbox’s confinement',
 }
 
+/** True if the platform asks about a connection of a program, and not the agent about a tool. */
+export const isConnection = ({ toolName, confinement, destination }: Approval): boolean =>
+  toolName === 'network' && confinement === 'network' && destination !== undefined
+
 /** Returns a noun for what an approval allows: `command`. */
-export const nounOf = ({ kind = 'other' }: Approval): string => kinds[kind]?.[0] ?? 'action'
+export const nounOf = (approval: Approval): string =>
+  isConnection(approval) ? 'connection' : (kinds[approval.kind ?? 'other']?.[0] ?? 'action')
 
 /** Returns a sentence that says what the action does and where: `Runs a command in the sandbox`. */
-export function deedOf({ kind = 'other', confinement = 'sandbox', destination }: Approval): string {
+export function deedOf(approval: Approval): string {
+  const { kind = 'other', confinement = 'sandbox', destination } = approval
+  if (isConnection(approval)) return `Connects a program in the sandbox to ${destination}`
   const where = places[confinement] ?? 'in the sandbox'
   return `${kinds[kind]?.[1] ?? 'Uses a tool'} ${where}${destination === undefined ? '' : `, to ${destination}`}`
 }
@@ -55,6 +62,7 @@ const choices: readonly (Choice & { readonly scope: string | null })[] = [
   { choice: 'allow_once', label: 'Allow once', key: 'a', scope: null },
   { choice: 'allow_turn', label: 'For this Turn', key: 't', scope: 'turn' },
   { choice: 'allow_chat', label: 'For this Session', key: 's', scope: 'chat' },
+  { choice: 'allow_project', label: 'For the environment', key: 'e', scope: 'project' },
   { choice: 'deny', label: 'Deny', key: 'x', scope: null },
 ]
 

@@ -14,6 +14,7 @@ import { Button, IconButton } from '../ui/button.tsx'
 import { Field, inputClass, Select } from '../ui/field.tsx'
 import { InlineProblem } from '../ui/states.tsx'
 import { costQuery } from './cost.tsx'
+import { Egress } from './egress.tsx'
 import { editorHandOver, type HandOver, terminalHandOvers } from './hand-over.ts'
 import { useLog } from './logs.ts'
 import { useSessionCan } from './use-session-can.ts'
@@ -62,6 +63,7 @@ export function Details({ session }: { session: Session }) {
         </Fact>
       </dl>
       <Spent session={session} />
+      <Egress session={session} />
       <GoOn session={session} />
       {usesModel(session.runtime) && <EffortChoice session={session} />}
       <BudgetField key={session.budget?.costUsd} session={session} />

@@ -25,11 +25,13 @@ export function InteractionLine({ row }: { row: InteractionRow }) {
   const answer =
     row.status === 'open'
       ? 'waiting for an answer'
-      : row.resolution !== null
-        ? (resolutions[row.resolution] ?? row.resolution.replaceAll('_', ' '))
-        : row.status === 'resolved'
-          ? 'answered'
-          : 'expired'
+      : row.resolution === 'project_allowed' && row.decidedBy !== null
+        ? 'allowed for the environment'
+        : row.resolution !== null
+          ? (resolutions[row.resolution] ?? row.resolution.replaceAll('_', ' '))
+          : row.status === 'resolved'
+            ? 'answered'
+            : 'expired'
   return (
     <div className="flex min-h-7 items-center gap-2 pl-[1.875rem] text-[0.8125rem] text-ink-2">
       <Icon className={`size-3.5 shrink-0 ${row.status === 'open' ? 'text-warning' : ''}`} aria-hidden />

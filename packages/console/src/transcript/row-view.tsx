@@ -12,6 +12,7 @@ const Artifact = lazy(async () => ({ default: (await import('./artifact.tsx')).A
 const EndChanges = lazy(async () => ({ default: (await import('./end-changes.tsx')).EndChanges }))
 const EndRest = lazy(async () => ({ default: (await import('./end-rest.tsx')).EndRest }))
 
+const BlockedLine = lazy(async () => ({ default: (await import('./blocked-line.tsx')).BlockedLine }))
 const InteractionLine = lazy(async () => ({ default: (await import('./interaction-line.tsx')).InteractionLine }))
 
 /** One row of a transcript. */
@@ -61,6 +62,12 @@ export const RowView = memo(function RowView({ row, sessionId }: { row: Row; ses
         </Suspense>
       )
     case 'notice':
+      if (row.blocked !== undefined)
+        return (
+          <Suspense fallback={<div className="h-7" />}>
+            <BlockedLine blocked={row.blocked} text={row.text} detail={row.detail} sessionId={sessionId} />
+          </Suspense>
+        )
       return <Notice row={row} scope={sessionId} />
   }
 })

@@ -41,9 +41,10 @@ export const decideApproval = tool({
     'Decides an approval: whether the agent may take the action that it asks for. Ask your own user first. The first decision wins, whoever makes it.',
   input: Type.Object({
     sessionId: Type.String(),
-    decision: Type.Enum(['allow_once', 'allow_turn', 'allow_chat', 'deny'], {
+    decision: Type.Enum(['allow_once', 'allow_turn', 'allow_chat', 'allow_project', 'deny'], {
       type: 'string',
-      description: 'For this action, for this turn, or for the whole session.',
+      description:
+        'For this action, for this turn, or for the whole session. allow_project, only for a host that the network asks about: for all sessions of the environment.',
     }),
     interactionId,
   }),
