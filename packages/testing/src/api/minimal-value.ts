@@ -5,6 +5,7 @@ type Node = Readonly<Record<string, unknown>>
 /** Texts of which at least one fits every pattern, format and length in the document. */
 const texts = [
   'a',
+  '1',
   '0',
   'a'.repeat(40),
   'a'.repeat(64),

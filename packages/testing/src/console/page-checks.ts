@@ -42,6 +42,7 @@ export async function pageFaults(page: Page): Promise<string[]> {
     const violations = await violationsOf(page, { except: 'target-size' })
     // What a bar at the window's edge covers is reached by scrolling; in a tall window no bar covers anything.
     await page.setViewportSize({ width, height: 6000 })
+    await settled(page)
     violations.push(...(await violationsOf(page, { only: 'target-size' })))
     await page.setViewportSize({ width, height })
     for (const { id, nodes } of violations)
@@ -56,6 +57,23 @@ export async function pageFaults(page: Page): Promise<string[]> {
 export async function themeFaults(page: Page): Promise<string[]> {
   const violations = await violationsOf(page, { except: 'target-size' })
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.html).join(' ')}`)
+}
+
+/** Waits until targets stay in their places for three frames: rows are placed anew once their new heights are known. */
+async function settled(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    const places = () =>
+      [...document.querySelectorAll('a, button, input, select, textarea')]
+        .map(target => target.getBoundingClientRect())
+        .map(({ x, y, width, height }) => [x, y, width, height].join())
+        .join(' ')
+    for (let [seen, same] = [places(), 0]; same < 3; ) {
+      await new Promise(resolve => requestAnimationFrame(resolve))
+      const now = places()
+      same = now === seen ? same + 1 : 0
+      seen = now
+    }
+  })
 }
 
 /** Judges the page by every rule of WCAG 2.2 AA and of good practice, except one, or by one alone. */
