@@ -207,7 +207,7 @@ test('merge says how to open a pull request if there is none, and why a merge fa
   await using none = await serve({ publication: { result: { ...result, pullRequest: undefined } }, merge: {} })
   const it = berth(none, 'merge', session.id)
   expect(await it.ended()).toBe(2)
-  expect(it.stderr).toBe('berth: the session has no pull request to merge; `berth publish` opens one\n')
+  expect(it.stderr).toBe('berth: the session has no pull request; `berth publish` opens one\n')
   const lastError = { code: 'merge_not_ready' }
   await using refusing = await serve({ publication: { result }, merge: { status: 'failed', lastError } })
   const refused = berth(refusing, 'merge', session.id)

@@ -10,6 +10,9 @@ export const webhookTypes = {
     'svc.publication.merge_failed',
     'svc.verification.started',
     'svc.verification.completed',
+    'svc.followup.started',
+    'svc.followup.attempted',
+    'svc.followup.ended',
   ],
   revision: ['svc.revision.created'],
 } as const
