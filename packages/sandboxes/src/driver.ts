@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { SecureContext } from 'node:tls'
 import type { BaselineEnd, LeaseProgram, ProgramRun, SandboxExtension, TreeName } from './lease-program.ts'
 import type { Tree } from './tree.ts'
 
@@ -39,6 +40,11 @@ export interface SandboxSpec {
   /** Shown read-only at `/opt/extensions/<id>`. */
   readonly extensions?: readonly SandboxExtension[]
   readonly egress: SandboxEgress
+  /**
+   * The certificate, in PEM, of an authority that programs inside trust besides the system's. Absent: they trust the
+   * system's alone.
+   */
+  readonly trust?: string
 }
 
 /** Two directories of this host whose content belongs to `LowerOwner.uid` and never changes while a sandbox uses it. */
@@ -77,6 +83,80 @@ export interface SandboxEgress {
    * uses it, for every connection of the sandbox.
    */
   readonly proxy?: (signal: AbortSignal) => Promise<Duplex>
+  /** Secrets that the proxy puts into requests; the sandbox has only their placeholders. They never leave this process. */
+  readonly secrets?: readonly EgressSecret[]
+  /** Certifies the hosts that `secrets` name. Its key never leaves this process. Absent: no secret is put in. */
+  readonly authority?: LeaseAuthority
+  /** Asked for each public target that the operator's policy allows. Absent: all of them are reached. */
+  readonly network?: EgressNetwork
+  readonly observe?: EgressObserver
+}
+
+/** A secret that the proxy puts into requests to some hosts, in place of a placeholder. */
+export interface EgressSecret {
+  readonly name: string
+  readonly value: string
+  /** What the sandbox has in place of the value. It is worth nothing outside this sandbox's proxy. */
+  readonly placeholder: string
+  /** Names in lower case, or `*.name` for all names below one. */
+  readonly hosts: readonly string[]
+  /** Absent: every method. */
+  readonly methods?: readonly string[]
+  /** Prefixes of paths, which end at a segment. Absent: every path. */
+  readonly paths?: readonly string[]
+  readonly put: EgressPlace
+}
+
+/** Where a request has the secret: in a header, as the password of basic authentication, or in a parameter of the query. */
+export type EgressPlace =
+  | {
+      readonly header: string
+      /** Holds `{value}` once. */
+      readonly format: string
+    }
+  | { readonly basic: { readonly user: string } }
+  | { readonly query: string }
+
+/** Makes the certificates by which the proxy stands for a host towards one sandbox. */
+export interface LeaseAuthority {
+  /** Returns the authority's own certificate, in PEM, which the sandbox trusts. */
+  certificate(): Promise<string>
+  /** Returns what a TLS server needs to stand for a host. */
+  leafFor(host: string): Promise<SecureContext>
+}
+
+/** Where a connection of a sandbox leads. */
+export interface EgressTarget {
+  readonly host: string
+  readonly port: number
+}
+
+/** Decides about targets beyond the operator's policy: the hosts of an environment, and people. */
+export interface EgressNetwork {
+  /**
+   * Decides whether a connection may be opened, and may take its time: the dial's timeout starts afterwards. It is not
+   * asked for origins in `reach`, the gateway and the platform's own paths.
+   * @param by the program that connects, if it says so (`User-Agent`)
+   * @param signal aborts when the client leaves or the sandbox is frozen
+   */
+  decide(target: EgressTarget & { readonly by?: string }, signal: AbortSignal): EgressDecision | Promise<EgressDecision>
+}
+
+/** `reason` goes to the agent, in words that say who refused what. */
+export type EgressDecision =
+  | { readonly allow: true }
+  | { readonly allow: false; readonly status: 403; readonly reason: string }
+
+/** Hears at once what passes a sandbox's proxy. It must not throw, and never hears paths, queries or values. */
+export interface EgressObserver {
+  /** A connection was opened. */
+  reached(target: EgressTarget): void
+  /** The proxy refused a connection, or a request in one. */
+  refused(target: EgressTarget & { readonly reason: string }): void
+  /** Bytes since the last call for the same connection. */
+  bytes(count: EgressTarget & { readonly sent: number; readonly received: number }): void
+  /** A secret was put into a request. */
+  used(use: EgressTarget & { readonly name: string }): void
 }
 
 /**

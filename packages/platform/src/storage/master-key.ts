@@ -46,6 +46,14 @@ export class MasterKey {
   }
 
   /**
+   * Returns 32 bytes that are the same for the same purpose, and tell nothing of the key or of another purpose. What is
+   * made of them need not be stored.
+   */
+  derive(purpose: string): Buffer {
+    return derive(this.#key, `derived/${purpose}`)
+  }
+
+  /**
    * Seals a secret with AES-256-GCM and a fresh nonce.
    * @param context the owner of the secret, such as `environment/<id>/<name>`; the secret opens in no other context
    */

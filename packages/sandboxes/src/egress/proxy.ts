@@ -1,20 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import { rename } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { ForbiddenAddressError, type Network, openNetwork } from '@berth/platform/network/dial.ts'
+import { type Network, openNetwork } from '@berth/platform/network/dial.ts'
 import { PROXY_PORT } from '@berth/supervisor'
-import type { SandboxService } from '../driver.ts'
-import { dialTarget } from './dial-target.ts'
-import { forwardRequest } from './proxy-forward.ts'
-import { joinTunnel, type TunnelBounds } from './proxy-tunnel.ts'
-import { type ProxyPolicy, type ProxyTarget, plainTarget, tunnelTarget } from './reach-policy.ts'
+import type { SandboxEgress } from '../driver.ts'
+import { createEgressPolicy } from './egress-policy.ts'
+import { openTarget, type TargetRules } from './open-target.ts'
+import { answerPlain, answerTunnel, type Reach } from './proxy-answers.ts'
+import type { TunnelBounds } from './proxy-tunnel.ts'
+import { type ProxyPolicy, plainTarget } from './reach-policy.ts'
 import { RefusalLog } from './refusal-log.ts'
 import { withShortPath } from './socket-directory.ts'
 
-const DIAL_TIMEOUT_MS = 10_000
 const MAX_HEADER_BYTES = 32 * 1024
+/** Length of what a program calls itself. */
+const MAX_PROGRAM = 200
 const PLATFORM_PATHS = '/_berth/'
 /** Maximum number of connections of a sandbox; more are closed at once. */
 const MAX_CONNECTIONS = 512
@@ -35,13 +37,15 @@ export interface EgressProxy extends AsyncDisposable {
   deny(): void
 }
 
-/** The targets that a proxy allows. */
-export interface EgressRules {
-  readonly policy: ProxyPolicy
-  /** Absent: the proxy forwards no requests to a gateway. */
-  readonly gateway?: SandboxService | undefined
-  /** Absent: the proxy has no paths of the platform. */
-  readonly service?: SandboxService | undefined
+/** The targets that a proxy allows, and what else an egress says of them. */
+export interface EgressRules extends Omit<SandboxEgress, 'reach' | 'publicHosts' | 'proxy' | 'network'>, TargetRules {}
+
+/**
+ * Returns the rules of a sandbox's proxy.
+ * @throws TypeError if an entry of `reach` is not an origin
+ */
+export function rulesOf({ reach, publicHosts, proxy: _, network: decider, ...rest }: SandboxEgress): EgressRules {
+  return { ...rest, decider, policy: createEgressPolicy({ reach, publicHosts }) }
 }
 
 export interface EgressProxyOptions extends EgressRules {
@@ -91,17 +95,14 @@ function makeProxy(options: EgressProxyOptions): { readonly server: Server; read
   const refusals = new RefusalLog(options.log)
   const closing = new AbortController()
   let rules: EgressRules = options
-  const reach = async (target: ProxyTarget, client: AbortSignal) => {
-    const verdict = rules.policy(target)
-    try {
-      if (verdict.kind === 'deny') throw new ForbiddenAddressError(verdict.reason)
-      const signal = AbortSignal.any([client, closing.signal, AbortSignal.timeout(DIAL_TIMEOUT_MS)])
-      return await dialTarget(network, target, verdict, signal)
-    } catch (error) {
-      if (error instanceof ForbiddenAddressError) refusals.add(target.host, target.port, error.message)
-      throw error
-    }
-  }
+  let open = new AbortController()
+  const reach: Reach = (target, client, { headers }) =>
+    openTarget(rules, target, {
+      network,
+      signal: AbortSignal.any([client, closing.signal, open.signal]),
+      by: headers['user-agent']?.slice(0, MAX_PROGRAM),
+      refused: reason => refusals.add(target.host, target.port, reason),
+    })
   const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: 0 })
   server.maxConnections = MAX_CONNECTIONS
   server.timeout = bounds.idleMs
@@ -141,9 +142,12 @@ function makeProxy(options: EgressProxyOptions): { readonly server: Server; read
     },
     allow(next) {
       rules = next
+      if (open.signal.aborted) open = new AbortController()
     },
     deny() {
-      rules = { ...rules, policy: denyAtRest }
+      const { gateway, service } = rules
+      rules = { policy: denyAtRest, ...(gateway && { gateway }), ...(service && { service }) }
+      open.abort(new Error(AT_REST))
       closeAll()
     },
     async [Symbol.asyncDispose]() {
@@ -157,9 +161,9 @@ function makeProxy(options: EgressProxyOptions): { readonly server: Server; read
   return { server, proxy }
 }
 
-const denyAtRest: ProxyPolicy = () => ({ kind: 'deny', reason: 'no Run is active in this sandbox' })
+const AT_REST = 'no Run is active in this sandbox'
 
-type Reach = (target: ProxyTarget, client: AbortSignal) => ReturnType<typeof dialTarget>
+const denyAtRest: ProxyPolicy = () => ({ kind: 'deny', reason: AT_REST })
 
 /**
  * Returns path and query of a request for the gateway: either a bare path, or a URL of the proxy itself, from a client
@@ -170,71 +174,6 @@ function ownTarget(line: string): string | undefined {
   const plain = plainTarget(line)
   const own = plain?.target.port === PROXY_PORT && ['127.0.0.1', 'localhost', '[::1]'].includes(plain.target.host)
   return own ? plain.path : undefined
-}
-
-async function answerPlain(incoming: IncomingMessage, outgoing: ServerResponse, reach: Reach): Promise<void> {
-  const left = abortedBy(outgoing)
-  const plain = plainTarget(incoming.url ?? '')
-  if (!plain)
-    return refuse(incoming, outgoing, 400, 'this is a proxy: send CONNECT host:port, or a complete http:// URL')
-  try {
-    const upstream = await reach(plain.target, left)
-    await forwardRequest(incoming, outgoing, plain.target, plain.path, upstream)
-  } catch (error) {
-    if (outgoing.headersSent || left.aborted) outgoing.destroy()
-    else refuse(incoming, outgoing, ...faultOf(plain.target, error))
-  }
-}
-
-function refuse(incoming: IncomingMessage, outgoing: ServerResponse, status: number, text: string): void {
-  // Reads and drops the rest of the body: closing while the client still writes would lose the answer.
-  incoming.resume()
-  outgoing.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8' })
-  outgoing.end(`${text}\n`)
-}
-
-async function answerTunnel(
-  incoming: IncomingMessage,
-  client: Duplex,
-  head: Buffer,
-  reach: Reach,
-  bounds: TunnelBounds,
-): Promise<void> {
-  client.on('error', () => client.destroy())
-  const target = tunnelTarget(incoming.url ?? '')
-  if (!target) return refuseTunnel(client, 400, 'CONNECT needs host:port')
-  const left = abortedBy(client)
-  try {
-    const upstream = await reach(target, left)
-    client.write('HTTP/1.1 200 Connection established\r\n\r\n')
-    joinTunnel(client, upstream, head, bounds)
-  } catch (error) {
-    if (left.aborted) client.destroy()
-    else refuseTunnel(client, ...faultOf(target, error))
-  }
-}
-
-function refuseTunnel(client: Duplex, status: number, text: string): void {
-  const body = `${text}\n`
-  const reason = status === 403 ? 'Forbidden' : status === 400 ? 'Bad Request' : 'Bad Gateway'
-  client.resume()
-  client.end(
-    `HTTP/1.1 ${status} ${reason}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  )
-}
-
-function faultOf(target: ProxyTarget, error: unknown): readonly [status: number, text: string] {
-  const message = error instanceof Error ? error.message : String(error)
-  if (error instanceof ForbiddenAddressError) return [403, `refused by the sandbox's proxy: ${message}`]
-  return [502, `could not reach ${target.host}:${target.port}: ${message}`]
-}
-
-/** Returns a signal that aborts when the client leaves. */
-function abortedBy(client: Duplex | ServerResponse): AbortSignal {
-  const controller = new AbortController()
-  client.once('close', () => controller.abort(new Error('the client left')))
-  return controller.signal
 }
 
 async function listenAt(server: Server, dir: string, name: string): Promise<void> {

@@ -2,8 +2,7 @@ import { allSettled } from '@berth/platform/kit/all-settled.ts'
 import { errorCode } from '@berth/platform/kit/system-errors.ts'
 import type { Network } from '@berth/platform/network/dial.ts'
 import { type SandboxEgress, SandboxGoneError } from '../driver.ts'
-import { createEgressPolicy } from '../egress/egress-policy.ts'
-import { type EgressProxy, serveEgressProxy } from '../egress/proxy.ts'
+import { type EgressProxy, rulesOf, serveEgressProxy } from '../egress/proxy.ts'
 import type { Instance } from '../linux/instance.ts'
 import type { DriverLog } from './driver-log.ts'
 import { leaseFiles, proxySocketName } from './lease-files.ts'
@@ -28,7 +27,7 @@ export function openLeaseProxies(
   const proxies = new Map<string, EgressProxy>()
   return {
     async serve(leaseId, egress) {
-      const rules = { policy: createEgressPolicy(egress), gateway: egress.gateway, service: egress.service }
+      const rules = rulesOf(egress)
       const serving = proxies.get(leaseId)
       if (serving) return serving.allow(rules)
       try {

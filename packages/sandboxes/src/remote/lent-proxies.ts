@@ -1,8 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { Network } from '@berth/platform/network/dial.ts'
 import type { SandboxEgress } from '../driver.ts'
-import { createEgressPolicy } from '../egress/egress-policy.ts'
-import { type EgressRules, type OpenEgressProxy, openEgressProxy } from '../egress/proxy.ts'
+import { type OpenEgressProxy, openEgressProxy, rulesOf } from '../egress/proxy.ts'
 
 /**
  * The proxies of sandboxes whose host has no network of its own: this process judges and dials for them, and the host only
@@ -46,9 +45,3 @@ export class LentProxies implements Disposable {
     for (const leaseId of [...this.#proxies.keys()]) this.deny(leaseId)
   }
 }
-
-const rulesOf = (egress: SandboxEgress): EgressRules => ({
-  policy: createEgressPolicy(egress),
-  gateway: egress.gateway,
-  service: egress.service,
-})

@@ -24,8 +24,9 @@ export async function whileFrozen<T>(
     return await work()
   } finally {
     if (!signal.aborted) {
+      const egress = await egressOf(context, lease, runtime)
       await underFence(context, claim, async () => {
-        await driver.serveProxy(lease.id, egressOf(context, lease.id, runtime))
+        await driver.serveProxy(lease.id, egress)
         await driver.thaw(lease.id)
       })
     }

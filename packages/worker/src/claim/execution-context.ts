@@ -4,6 +4,7 @@ import type { DeliveryContext } from '@berth/core/delivery/delivery-context.ts'
 import type { ExtensionSources } from '@berth/core/environments/extensions/find-extensions.ts'
 import type { Host } from '@berth/core/hosts/hosts.ts'
 import type { RuntimeEntry } from '@berth/core/runtimes/catalog.ts'
+import type { LeaseRow } from '@berth/core/sessions/leases/lease-sql.ts'
 import type { OutputJudge } from '@berth/core/sessions/outputs/output-judge.ts'
 import type { ProcessIdentity } from '@berth/platform/processes/process-sql.ts'
 import type { ApprovalRule } from '@berth/platform/settings/approval-rules.ts'
@@ -46,6 +47,8 @@ export interface WorkerContext extends Context, Pick<DeliveryContext, 'hosts' | 
   readonly search: SearchConfig | undefined
   /** The public hosts that sandboxes may reach; undefined: none. */
   readonly publicHosts: PublicHosts | undefined
+  /** Decides about the public hosts of single sandboxes, and records what they reach; absent: nobody does. */
+  readonly access?: EgressAccess
   readonly bounds: SandboxBounds
   readonly limits: ExecutionLimits
   /** Budgets of a Run, unless its organization has its own. */
@@ -75,11 +78,20 @@ export function atHost(context: WorkerContext, hostId: string): ExecutionContext
   return { ...context, ...parts, host: id }
 }
 
-/** Returns what the sandbox of a lease may reach. */
-export function egressOf(context: ExecutionContext, leaseId: string, { reach }: RuntimeEntry): SandboxEgress {
-  const { gateway, git, log, publicHosts, search } = context
-  const service = withSearch({ search, log, isAtWork: () => gateway.isAtWork(leaseId) }, git.route(leaseId))
-  return { reach, publicHosts, gateway: gateway.route(leaseId), service }
+/** Decides about the targets of a sandbox's connections, and hears of them. */
+export interface EgressAccess {
+  route(lease: LeaseRow): Pick<SandboxEgress, 'network' | 'observe'>
+}
+
+/** Returns what the sandbox of a lease may reach, and the secrets that its proxy puts in. */
+export async function egressOf(
+  context: ExecutionContext,
+  lease: LeaseRow,
+  { reach }: RuntimeEntry,
+): Promise<SandboxEgress> {
+  const { access, gateway, git, log, publicHosts, search } = context
+  const service = withSearch({ search, log, isAtWork: () => gateway.isAtWork(lease.id) }, git.route(lease.id))
+  return { reach, publicHosts, gateway: gateway.route(lease.id), service, ...access?.route(lease) }
 }
 
 /**

@@ -60,9 +60,10 @@ export async function thawForTerminal(context: ExecutionContext, key: SessionKey
   const lease = await findLiveLease(db, key)
   const runtime = lease === null ? null : runtimes.find(lease.runtime)
   if (lease?.state !== 'attached' || runtime === null || (await driver.stateOf(lease.id)) === 'running') return
+  const egress = await egressOf(context, lease, runtime)
   await db.transaction(async tx => {
     if (!(await isUnclaimed(tx, key)) || !(await isKeptAwake(tx, lease.id, clock.now()))) return
-    await driver.serveProxy(lease.id, egressOf(context, lease.id, runtime))
+    await driver.serveProxy(lease.id, egress)
     await driver.thaw(lease.id)
   })
 }

@@ -90,7 +90,7 @@ async function provideLease(
   if (live?.state === 'attached' && !retired) {
     // The agent's next process may get values that the configuration lacked when the lease was written.
     if (runtime.secrets !== undefined && runtime.secrets.length > 0) await underFence(context, claim, remember)
-    await orAborted(driver.serveProxy(live.id, egressOf(context, live.id, runtime)), signal)
+    await orAborted(driver.serveProxy(live.id, await egressOf(context, live, runtime)), signal)
     await orAborted(driver.thaw(live.id), signal)
     return live
   }
@@ -194,7 +194,7 @@ async function apply(...parts: ApplyArguments): Promise<LeaseRow> {
   await using _access = context.access.open(claim, lease.id, { asksPeople: false, isSetup: true })
   try {
     if (fresh === null) {
-      await context.driver.serveProxy(lease.id, egressOf(context, lease.id, runtime))
+      await context.driver.serveProxy(lease.id, await egressOf(context, lease, runtime))
       await context.driver.thaw(lease.id)
     }
     const further = await beginChecks(context, claim, lease)
@@ -243,15 +243,16 @@ interface SandboxContent {
 /** Makes the sandbox, or stops waiting for it; the sweeper then destroys a late one. */
 async function make(
   context: ExecutionContext,
-  { id: leaseId, engine_sha256: engineSha256 }: LeaseRow,
+  lease: LeaseRow,
   runtime: RuntimeEntry,
   { source, image, extensions, layer }: SandboxContent,
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted()
   const { blobs, driver, supervisorCommand: command, bounds, limits } = context
+  const { id: leaseId, engine_sha256: engineSha256 } = lease
   const { mounts, directory } = runtime
-  const egress = egressOf(context, leaseId, runtime)
+  const egress = await egressOf(context, lease, runtime)
   const optional = {
     ...(directory !== undefined && { runtime: directory }),
     ...(engineSha256 !== null && { engine: await blobs.get(engineSha256) }),
