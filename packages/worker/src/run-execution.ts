@@ -291,7 +291,7 @@ async function attach(
       environmentOfLease(db, lease),
       gitSettingsOfLease(db, lease).then(settings => held.use(context.git.open(claim, lease.id, settings))),
       gateway.open(claim, lease.id, budgets).then(opened => held.use(opened)),
-      held.use(context.access.open(claim, lease.id, { asksPeople: hasPeople(session, turn) })),
+      held.use(context.network.open(claim, lease.id, { asksPeople: hasPeople(session, turn) })),
     ]),
   )
   const cwd = session?.source ? insidePaths.project : insidePaths.workspace

@@ -38,7 +38,9 @@ export interface EgressProxy extends AsyncDisposable {
 }
 
 /** The targets that a proxy allows, and what else an egress says of them. */
-export interface EgressRules extends Omit<SandboxEgress, 'reach' | 'publicHosts' | 'proxy' | 'network'>, TargetRules {}
+export interface EgressRules
+  extends Omit<SandboxEgress, 'reach' | 'publicHosts' | 'proxy' | 'network' | 'observe'>,
+    TargetRules {}
 
 /**
  * Returns the rules of a sandbox's proxy.

@@ -108,7 +108,7 @@ export async function openWorker(
   const calls = { createMs: settings.worker.limits.provisionMs * HOST_SHARE, ...hostCalls }
   const far = farHosts(working, mirrors, settings, { identity, holder, calls, rests })
   stack.use(execution.gateway)
-  stack.use(execution.access)
+  stack.use(execution.network)
   stack.use(execution.outputs)
   await clearScratch(execution.scratchDir, systemClock.now())
   const times = { ...settings.delivery, mergeMs: settings.delivery.publicationMs, follow: followTimes }
@@ -209,6 +209,7 @@ async function workerContext(
     images: new HostImages(images, context.blobs),
     packages: new PackageLayers({ cache: layers, support: own.layers(), sources: sandboxes.packageSources }),
   })
+  const network = new NetworkAccess({ ...context, approvalRules: worker.approvalRules, limits: worker.limits })
   if (driver !== null) hosts.add({ id: host, driver, ...partsOf(driver) })
   const execution: WorkerContext = {
     ...context,
@@ -236,7 +237,8 @@ async function workerContext(
       },
     }),
     git: new GitAccess(context),
-    access: new NetworkAccess({ ...context, approvalRules: worker.approvalRules, limits: worker.limits }),
+    network,
+    access: network,
     bounds: sandboxes.bounds,
     publicHosts: sandboxes.egress,
     search: config.search,

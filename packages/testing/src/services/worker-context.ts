@@ -169,6 +169,16 @@ export async function workerContext(
     },
   ])
   const unpacked = hostCache(join(dataDir, 'unpacked-extensions'))
+  const network = stack.use(
+    new NetworkAccess({
+      db: db.database,
+      clock: systemClock,
+      wakeups,
+      log,
+      approvalRules: more.approvalRules ?? [],
+      limits: { ...limits, ...more.limits },
+    }),
+  )
   const context: WorkerContext = {
     db: db.database,
     blobs,
@@ -209,16 +219,8 @@ export async function workerContext(
       }),
     ),
     git: new GitAccess({ db: db.database, clock: systemClock, gitHosts, log }),
-    access: stack.use(
-      new NetworkAccess({
-        db: db.database,
-        clock: systemClock,
-        wakeups,
-        log,
-        approvalRules: more.approvalRules ?? [],
-        limits: { ...limits, ...more.limits },
-      }),
-    ),
+    network,
+    access: network,
     bounds,
     publicHosts: more.publicHosts,
     search: undefined,

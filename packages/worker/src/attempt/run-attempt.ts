@@ -383,7 +383,7 @@ export class RunAttempt {
       decided = settled.decided
     }
     // What it was refused belongs before its end.
-    await this.#context.access.flush(this.#parts.lease.id)
+    await this.#context.network.flush(this.#parts.lease.id)
     const reading = this.#budget.admit(this.#conversation.take())
     const end = this.#conversation.end
     const { claim, connection, lease } = this.#parts

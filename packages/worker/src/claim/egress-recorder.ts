@@ -1,6 +1,7 @@
 import type { EgressRefusal } from '@berth/contract'
 import type { EgressBatch } from '@berth/core/sessions/egress/record-egress.ts'
 import type { HostTally, RefusalTally } from '@berth/core/sessions/egress/tally.ts'
+import type { EgressTarget } from '@berth/sandboxes/driver.ts'
 
 /** Refused targets that the log tells one by one in a minute; of further ones it has the count. */
 const PER_MINUTE = 20
@@ -9,12 +10,6 @@ const MINUTE_MS = 60_000
 const MOST_HOSTS = 1000
 /** Longest name of a host; whatever is longer is none. */
 const HOST_CHARACTERS = 253
-
-/** A host and a port that a sandbox wanted. */
-export interface Target {
-  readonly host: string
-  readonly port: number
-}
 
 /** Why a connection was refused. */
 export interface Refusal {
@@ -47,22 +42,22 @@ export class EgressRecorder {
     return this.#hosts.size > 0 || this.#refusals.size > 0 || this.#further > 0
   }
 
-  reached(target: Target): void {
+  reached(target: EgressTarget): void {
     this.#tally(target).reached += 1
   }
 
-  bytes({ sent, received, ...target }: Target & { readonly sent: number; readonly received: number }): void {
+  bytes({ sent, received, ...target }: EgressTarget & { readonly sent: number; readonly received: number }): void {
     const tally = this.#tally(target)
     tally.sentBytes += sent
     tally.receivedBytes += received
   }
 
-  used({ name, ...target }: Target & { readonly name: string }): void {
+  used({ name, ...target }: EgressTarget & { readonly name: string }): void {
     const { secrets } = this.#tally(target)
     secrets[name] = (secrets[name] ?? 0) + 1
   }
 
-  refused(target: Target, { reason, message, wouldAsk }: Refusal): void {
+  refused(target: EgressTarget, { reason, message, wouldAsk }: Refusal): void {
     const tally = this.#tally(target)
     tally.refused += 1
     tally.lastReason = reason
@@ -124,7 +119,7 @@ export class EgressRecorder {
     }
   }
 
-  #tally({ host: given, port: givenPort }: Target): Tally {
+  #tally({ host: given, port: givenPort }: EgressTarget): Tally {
     const host = given.slice(0, HOST_CHARACTERS)
     const key = `${host}:${givenPort}`
     const isKnown = this.#hosts.has(key) || this.#hosts.size < MOST_HOSTS

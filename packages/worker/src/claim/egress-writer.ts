@@ -4,8 +4,9 @@ import { holdSession } from '@berth/core/sessions/session/session-sql.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
+import type { EgressTarget } from '@berth/sandboxes/driver.ts'
 import { type Claim, ClaimLost } from './claim.ts'
-import { EgressRecorder, type Refusal, type Target } from './egress-recorder.ts'
+import { EgressRecorder, type Refusal } from './egress-recorder.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import { holdsFence, isUnclaimed } from './hold-sql.ts'
 
@@ -58,22 +59,22 @@ export class EgressWriter {
     return this.#recorder.isPending
   }
 
-  reached(target: Target): void {
+  reached(target: EgressTarget): void {
     this.#recorder.reached(target)
     this.#schedule(this.#times.flushMs)
   }
 
-  refused(target: Target, refusal: Refusal): void {
+  refused(target: EgressTarget, refusal: Refusal): void {
     this.#recorder.refused(target, refusal)
     this.#schedule(this.#times.soonMs)
   }
 
-  bytes(moved: Target & { readonly sent: number; readonly received: number }): void {
+  bytes(moved: EgressTarget & { readonly sent: number; readonly received: number }): void {
     this.#recorder.bytes(moved)
     this.#schedule(this.#times.flushMs)
   }
 
-  used(use: Target & { readonly name: string }): void {
+  used(use: EgressTarget & { readonly name: string }): void {
     this.#recorder.used(use)
     this.#isToAudit = true
     this.#schedule(this.#times.flushMs)

@@ -42,7 +42,7 @@ export interface WorkerContext extends Context, Pick<DeliveryContext, 'hosts' | 
   /** Access of this worker's sandboxes to Git hosts. */
   readonly git: GitAccess
   /** Decides which hosts this worker's sandboxes reach, and writes down which they did. */
-  readonly access: NetworkAccess
+  readonly network: NetworkAccess
   /** The provider by which agents search the web; undefined: they do not. */
   readonly search: SearchConfig | undefined
   /** The public hosts that sandboxes may reach; undefined: none. */

@@ -1,5 +1,6 @@
 import type { EgressRefusal } from '@berth/contract'
-import type { Refusal, Target } from './egress-recorder.ts'
+import type { EgressTarget } from '@berth/sandboxes/driver.ts'
+import type { Refusal } from './egress-recorder.ts'
 
 /** Refusals that the environment or people are the cause of, and not the operator's settings. */
 type Reason = Exclude<EgressRefusal, 'policy' | 'secret_not_for_host' | 'further'>
@@ -20,7 +21,7 @@ const words: Readonly<Record<Reason, (target: string, environment: string) => st
 }
 
 /** Returns a refusal in words for an agent: who refused what, and what to do now. */
-export const refusalOf = (reason: Reason, { host, port }: Target, environment: string): Refusal => ({
+export const refusalOf = (reason: Reason, { host, port }: EgressTarget, environment: string): Refusal => ({
   reason,
   message: words[reason](`${host}:${port}`, environment),
   wouldAsk: reason === 'nobody_to_ask',

@@ -6,9 +6,10 @@ import type { LeaseRow } from '@berth/core/sessions/leases/lease-sql.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { fitsHost } from '@berth/platform/network/host-pattern.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
+import type { EgressDecision, EgressTarget, SandboxEgress } from '@berth/sandboxes/driver.ts'
 import { AskedHosts } from './asked-hosts.ts'
 import { type Claim, ClaimLost } from './claim.ts'
-import type { Refusal, Target } from './egress-recorder.ts'
+import type { Refusal } from './egress-recorder.ts'
 import { EgressWriter, type WriterTimes } from './egress-writer.ts'
 import { isRunOnLease } from './hold-sql.ts'
 import { refusalOf } from './host-refusals.ts'
@@ -45,20 +46,7 @@ interface Sandbox {
   atWork: AtWork | null
 }
 
-type Verdict = { readonly allow: true } | { readonly allow: false; readonly status: 403; readonly reason: string }
-
-/** The parts of a sandbox's egress that decide about its connections and hear of them. */
-interface NetworkPart {
-  readonly network: {
-    decide(target: Target & { readonly by?: string }, signal: AbortSignal): Promise<Verdict>
-  }
-  readonly observe: {
-    reached(target: Target): void
-    refused(refusal: Target & { readonly reason: string }): void
-    bytes(moved: Target & { readonly sent: number; readonly received: number }): void
-    used(use: Target & { readonly name: string }): void
-  }
-}
+type NetworkPart = Required<Pick<SandboxEgress, 'network' | 'observe'>>
 
 /**
  * Decides for the sandboxes of this worker which hosts their environments let them reach, and has written down what they
@@ -128,13 +116,17 @@ export class NetworkAccess implements Disposable {
     this.#sandboxes.clear()
   }
 
-  async #decide(lease: LeaseRow, target: Target & { readonly by?: string }, signal: AbortSignal): Promise<Verdict> {
+  async #decide(
+    lease: LeaseRow,
+    target: EgressTarget & { readonly by?: string },
+    signal: AbortSignal,
+  ): Promise<EgressDecision> {
     const sandbox = this.#sandboxOf(lease.id, keyOf(lease))
     const { environment, mode, hosts, never } = await this.#networkOf(lease, sandbox)
     const host = nameOf(target.host)
     const isAmong = (patterns: readonly string[]) => patterns.some(pattern => fitsHost(host, pattern))
     const { id: environmentId, name: environmentName } = environment ?? { id: '', name: '' }
-    const refuse = (reason: Parameters<typeof refusalOf>[0]): Verdict =>
+    const refuse = (reason: Parameters<typeof refusalOf>[0]): EgressDecision =>
       refused(sandbox, target, refusalOf(reason, target, environmentName))
     if (isAmong(never)) return refuse('never_host')
     if (mode === 'open' || isAmong(hosts)) return allowed
@@ -219,18 +211,18 @@ export class NetworkAccess implements Disposable {
   }
 }
 
-const allowed: Verdict = { allow: true }
+const allowed: EgressDecision = { allow: true }
 
 const refusals = { nobody: 'nobody_to_ask', crowded: 'too_many_asked', ending: 'undecided' } as const
 
-function refused({ reasons }: Sandbox, target: Target, refusal: Refusal): Verdict {
+function refused({ reasons }: Sandbox, target: EgressTarget, refusal: Refusal): EgressDecision {
   if (reasons.size >= MOST_REASONS) reasons.clear()
   reasons.set(destinationOf(target), refusal)
   return { allow: false, status: 403, reason: refusal.message }
 }
 
 /** Returns the reason of a refusal that the proxy tells of: this worker's own, or the proxy's. */
-function reasonOf({ reasons }: Sandbox, target: Target, message: string): Refusal {
+function reasonOf({ reasons }: Sandbox, target: EgressTarget, message: string): Refusal {
   const own = reasons.get(destinationOf(target))
   if (own?.message === message) return own
   const reason = message.includes('secret_not_for_host') ? 'secret_not_for_host' : 'policy'

@@ -191,7 +191,7 @@ type ApplyArguments = Parameters<typeof applyEnvironment> extends [...infer Firs
 async function apply(...parts: ApplyArguments): Promise<LeaseRow> {
   const [context, claim, runtime, lease, fresh] = parts
   // Setup has nobody to ask; what it is refused is told under this claim.
-  await using _access = context.access.open(claim, lease.id, { asksPeople: false, isSetup: true })
+  await using _network = context.network.open(claim, lease.id, { asksPeople: false, isSetup: true })
   try {
     if (fresh === null) {
       await context.driver.serveProxy(lease.id, await egressOf(context, lease, runtime))

@@ -55,10 +55,10 @@ export async function addEgress(
         from unnest($4::text[], $5::int[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::jsonb[])
           with ordinality as given (host, port, reached, refused, sent, received, reason, secrets, n)
       ), room as (
-        select greatest(0, ${MOST_HOSTS} - count(*)) as left from session_egress
+        select greatest(0, ${MOST_HOSTS} - count(*)) as free from session_egress
         where organization_id = $1 and session_id = $2 and host <> ''
       ), placed as (
-        select *, is_known or count(*) filter (where not is_known) over (order by n) <= (select left from room) as has_row
+        select *, is_known or count(*) filter (where not is_known) over (order by n) <= (select free from room) as has_row
         from given
       ), merged as (
         select case when has_row then host else '' end as host, case when has_row then port else 0 end as port,

@@ -1,0 +1,79 @@
+import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
+import { launchChromium } from '@berth/testing/browser/chromium.ts'
+import { newVisitor } from '@berth/testing/browser/visitor.ts'
+import { personWithPassword } from '@berth/testing/console/console-page.ts'
+import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { shootPhone, widthFaults } from '@berth/testing/console/phone.ts'
+import { openSignedIn } from '@berth/testing/console/signed-in.ts'
+import { AskingHosts, fetchFrom } from '@berth/testing/environments/asking-hosts.ts'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+const stack = new AsyncDisposableStack()
+let accounts: Accounts
+let hosts: AskingHosts
+let page: Page
+beforeAll(async () => {
+  accounts = stack.use(await startAccounts({ variables: { BERTH_ROLES: 'api,account,gateway' } }))
+  hosts = stack.use(await AskingHosts.open(accounts.test))
+  await hosts.startWorker(stack)
+  const person = await personWithPassword(accounts.test.db.database, accounts.test.tenant.organizationId)
+  const browser = await launchChromium()
+  stack.defer(() => browser.close())
+  const visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  page = visitor.page
+  await openSignedIn(page, `${accounts.test.url}/sessions`, person)
+})
+afterAll(() => stack.disposeAsync())
+
+const open = (id: string) => page.goto(`${accounts.test.url}/sessions/${id}`)
+const ask = { mode: 'ask', hosts: [] }
+
+test('a program waits at a phone while a person allows its host for the environment', async () => {
+  const session = await hosts.session(ask, fetchFrom('registry.example.org', '-A npm/10.9'), { name: 'Web shop' })
+  await hosts.onlyOpen(session)
+  await page.setViewportSize({ width: 390, height: 844 })
+  await open(session.id)
+  await page.getByText('Allow this connection?').waitFor()
+  await page.getByText('npm/10.9 wants to reach registry.example.org:80').first().waitFor()
+  await page.getByText('Connects a program in the sandbox to registry.example.org:80.').waitFor()
+  expect(await widthFaults(page)).toEqual([])
+  await shootPhone(page, 'asked-host')
+  await page.getByRole('button', { name: 'For the environment' }).click()
+  expect((await hosts.ended(session)).output).toBe('reached registry.example.org\n')
+  await page.getByText('allowed for the environment').waitFor()
+})
+
+test('a blocked host is shown where it happened, once, and a button allows it', async () => {
+  const again = fetchFrom('blocked.example.org')
+  const session = await hosts.session(ask, `${again}; ${again}; ${again}`, { name: 'Blocked' })
+  await hosts.decide(session, await hosts.onlyOpen(session), 'deny')
+  await hosts.ended(session)
+  await open(session.id)
+  await page.getByText(/^blocked: blocked\.example\.org \(3 times\)$/).waitFor()
+  await shoot(page, 'blocked-host')
+  await shootPhone(page, 'blocked-host')
+  expect(await pageFaults(page)).toEqual([])
+  await page.setViewportSize({ width: 390, height: 844 })
+  expect(await widthFaults(page)).toEqual([])
+  await page.getByRole('button', { name: 'Allow blocked.example.org' }).click()
+  await page.getByText('Allowed for the environment').waitFor()
+  const next = await hosts.api.submitTurn(session.id, again)
+  expect((await hosts.ended(session, next.run.id)).output).toBe('reached blocked.example.org\n')
+})
+
+test('the details of a Session list the hosts of its sandbox', async () => {
+  const session = await hosts.session(
+    { mode: 'listed', hosts: ['named.example.org'] },
+    `${fetchFrom('named.example.org')}; ${fetchFrom('other.example.org')}`,
+    { name: 'Listed' },
+  )
+  await hosts.ended(session)
+  await page.setViewportSize({ width: 1440, height: 900 })
+  await page.goto(`${accounts.test.url}/sessions/${session.id}?panel=details`)
+  const table = page.getByRole('table', { name: 'Hosts of the sandbox' })
+  await table.getByText('named.example.org').waitFor()
+  await table.getByText('other.example.org').waitFor()
+  await shoot(page, 'session-hosts')
+  expect(await pageFaults(page)).toEqual([])
+})
