@@ -2,9 +2,9 @@ import { type Static, Type } from 'typebox'
 import { egressLimits } from './limits.ts'
 import { closed, open, text } from './scalar.ts'
 
-/** One label of a name, and then at least one more: an address has none that begins with a letter at its end. */
 const label = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?'
-const hostPattern = `^(\\*\\.)?(${label}\\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`
+/** A name of two labels at least. The last begins with a letter, which that of an address does not. */
+export const hostPattern = `^(\\*\\.)?(${label}\\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`
 
 /** The name of a public host, or `*.name` for every name below it. */
 const HostName = Type.String({

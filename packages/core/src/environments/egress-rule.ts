@@ -1,4 +1,5 @@
 import { egressLimits, type Issue, type SecretEgress } from '@berth/contract'
+import { canonicalJson } from '@berth/platform/kit/request-hash.ts'
 import { coversHosts } from '@berth/platform/network/host-pattern.ts'
 import { readPublicHost } from '@berth/platform/network/public-name.ts'
 
@@ -108,7 +109,8 @@ export function valueFault(value: string, { put }: EgressRule): string | null {
 export function isNoWider(next: EgressRule, present: EgressRule): boolean {
   const { methods, paths } = present
   return (
-    JSON.stringify(Object.entries(next.put)) === JSON.stringify(Object.entries(present.put)) &&
+    // The database keeps no order of members.
+    canonicalJson(next.put) === canonicalJson(present.put) &&
     next.hosts.every(host => present.hosts.some(wide => coversHosts(wide, host))) &&
     (methods === undefined || (next.methods?.every(method => methods.includes(method)) ?? false)) &&
     (paths === undefined || (next.paths?.every(path => paths.some(wide => fitsPath(path, wide))) ?? false))

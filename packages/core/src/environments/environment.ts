@@ -1,4 +1,5 @@
 import type { Environment, EnvironmentRevision } from '@berth/contract'
+import { readEgressPolicy } from '../accounts/organizations/egress-policy.ts'
 import { findGrantedNames } from '../repositories/granted-names.ts'
 import { findPackagesFault } from '../runtimes/runtime-hosts.ts'
 import { toArchive } from './archives/archive.ts'
@@ -11,7 +12,7 @@ import { type WarningFacts, warningsOf } from './warnings.ts'
 
 /** Returns the resources of an organization's environments, with the warnings that hold now. */
 export async function toEnvironments(
-  { db, clock, runtimes, catalog }: Documents,
+  { db, clock, runtimes, catalog, openHosts }: Documents,
   organizationId: string,
   rows: readonly EnvironmentRow[],
 ): Promise<Environment[]> {
@@ -27,8 +28,12 @@ export async function toEnvironments(
   const wantPackages = rows.some(({ document }) => readDocument(document, []).packages.length > 0)
   const packagesFault = wantPackages ? await findPackagesFault(db, clock) : null
   const isGranted = (repository: string) => granted?.has(repository.toLowerCase()) === true
-  const facts = { runtimeVariables, isGranted, newer, packagesFault }
-  return rows.map(row => ({ ...toEnvironment(row, facts), proposedHosts: [...(proposed.get(row.id) ?? [])] }))
+  const policy = await readEgressPolicy(db, organizationId)
+  const facts = { runtimeVariables, isGranted, newer, packagesFault, policy, openHosts: openHosts ?? null }
+  return rows.map(row => ({
+    ...toEnvironment(row, { ...facts, environmentId: row.id }),
+    proposedHosts: [...(proposed.get(row.id) ?? [])],
+  }))
 }
 
 function toEnvironment(row: EnvironmentRow, facts: Omit<WarningFacts, 'idle'>): Omit<Environment, 'proposedHosts'> {

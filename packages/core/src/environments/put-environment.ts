@@ -26,6 +26,8 @@ import { authorOf, nameTaken, requireNewest, revise } from './revise.ts'
 /** What documents are held against and written to. */
 export interface Documents extends Pick<Context, 'db' | 'clock' | 'runtimes'> {
   readonly catalog: ExtensionCatalog
+  /** Hosts that the operator opens to sandboxes; absent: every public one. */
+  readonly openHosts?: readonly string[] | undefined
 }
 
 /**

@@ -8,11 +8,10 @@ import { toArchive } from './archives/archive.ts'
 import { type Spooling, uploadArchive } from './archives/upload-archive.ts'
 import { toEnvironments } from './environment.ts'
 import { type EnvironmentKey, type EnvironmentRow, findEnvironment, lockEnvironment } from './environment-sql.ts'
-import type { ExtensionCatalog } from './extensions/catalog.ts'
 import { revisionOf } from './if-match.ts'
 import { pageEnvironments, pageRevisions } from './list-environments.ts'
 import { removeProposedHost } from './proposed-hosts.ts'
-import { putEnvironment } from './put-environment.ts'
+import { type Documents, putEnvironment } from './put-environment.ts'
 import { restoreRevision } from './restore-revision.ts'
 import { deleteSecret, writeSecret } from './secrets.ts'
 import { setDefault } from './set-default.ts'
@@ -35,10 +34,10 @@ type Operations =
 /** Serves the environments of an organization over HTTP. */
 export function environmentHandlers(
   context: Context,
-  { spoolDirectory, catalog }: Spooling & { readonly catalog: ExtensionCatalog },
+  { spoolDirectory, catalog, openHosts }: Spooling & Pick<Documents, 'catalog' | 'openHosts'>,
 ): Pick<Handlers, Operations> {
   const { db } = context
-  const documents = { ...context, catalog }
+  const documents = { ...context, catalog, openHosts }
   const show = async ({ organizationId }: Principal, row: EnvironmentRow) => {
     const [environment] = await toEnvironments(documents, organizationId, [row])
     if (environment === undefined) throw new Error('one environment has one resource')

@@ -1,5 +1,6 @@
 import type { EnvironmentWarning } from '@berth/contract'
 import type { StoredDocument } from './document.ts'
+import { egressProposal, type NetworkFacts, networkWarnings } from './network-warnings.ts'
 import type { StoredPin } from './secret-exposure.ts'
 
 /** A script of this length that goes on after a failed command hides what went wrong. */
@@ -21,9 +22,7 @@ export interface JudgedPin extends StoredPin {
 }
 
 /** The parts of the deployment and the organization that warnings depend on. */
-export interface WarningFacts {
-  /** Variables that runtimes set, with the id of one that does. */
-  readonly runtimeVariables: ReadonlyMap<string, string>
+export interface WarningFacts extends NetworkFacts {
   /** Returns whether a grant of the organization covers a repository. */
   readonly isGranted: (repository: string) => boolean
   /** References to archives of which no runtime gets anything. */
@@ -49,9 +48,10 @@ export function warningsOf(
     ...Object.entries(variables)
       .filter(([name, value]) => value !== '' && (credentialName.test(name) || credentialValue.test(value)))
       .map(([name]) =>
-        warning(['document', 'variables', name], 'looks like a credential: write it as a secret, which is masked'),
+        warning(['document', 'variables', name], `looks like a credential: write it as a secret, ${betterThan(name)}`),
       ),
     ...named.flatMap(({ name, path }) => runtimeWarning(name, path, facts)),
+    ...networkWarnings(document, secrets, facts),
     ...secrets
       .filter(({ masked }) => !masked)
       .map(({ name }) => warning(['secrets', name], 'has fewer than 8 characters, so no output masks it')),
@@ -92,6 +92,11 @@ function runtimeWarning(name: string, path: readonly string[], { runtimeVariable
   if (runtime !== undefined)
     return [warning(path, `is set by the runtime ${runtime} itself, whose value its agent gets`)]
   return ofRuntimes.test(name) ? [warning(path, 'is a variable that a runtime may read or set itself')] : []
+}
+
+function betterThan(name: string): string {
+  const proposal = egressProposal(name)
+  return proposal === '' ? 'which is masked' : `${proposal}, so that no program has it`
 }
 
 const lineCount = (text: string): number => text.replace(/\n+$/, '').split('\n').length

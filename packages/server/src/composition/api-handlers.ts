@@ -85,7 +85,7 @@ export function apiHandlers(
     ...mergeHandlers(context),
     ...followUpHandlers(context),
     ...repositoryHandlers(context),
-    ...environmentHandlers(context, environments),
+    ...environmentHandlers(context, { ...environments, openHosts: egress.hosts }),
     ...trialHandlers(context, streaming, environments),
     ...transcriptionHandlers(transcription),
     ...releaseHandlers(context, { network: openNetwork(), mayDial }),

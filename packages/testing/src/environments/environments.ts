@@ -33,6 +33,11 @@ export class Environments {
     return this.#write('PUT', id, `/secrets/${name}`, { value }, seen)
   }
 
+  /** Writes how sandboxes get a secret, with or without a value. */
+  putSecret(id: string, name: string, body: object, seen?: number | string): Promise<Answered> {
+    return this.#write('PUT', id, `/secrets/${name}`, body, seen)
+  }
+
   deleteSecret(id: string, name: string, seen?: number | string): Promise<Answered> {
     return this.#write('DELETE', id, `/secrets/${name}`, undefined, seen)
   }
