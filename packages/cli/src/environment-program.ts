@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
 import type { FileOption, PullOptions } from './environments/pull.ts'
+import type { ExposureOptions } from './environments/secret-rule.ts'
 import type { SecretOptions } from './environments/secrets.ts'
 import type { JsonOption } from './environments/show.ts'
 import type { TestOptions } from './environments/test-environment.ts'
-import { count } from './option-values.ts'
+import { collect, count } from './option-values.ts'
 import type { ProgramHost } from './program.ts'
 
 const defaultFile = 'berth.env.json'
@@ -141,6 +142,17 @@ function addSecrets(env: Command, host: ProgramHost): void {
   named(secrets.command('set'))
     .description('write a secret; its value is read from standard input, or from a prompt that does not show it')
     .argument('<name>')
+    .option('--egress', 'give programs a placeholder, which the proxy replaces in requests to the hosts')
+    .option('--host <name>', 'host that gets the value, or *.name; repeat for several', collect)
+    .option('--header <name>', 'header of requests that holds it')
+    .option('--format <text>', 'value of that header, with {value} once, such as "Bearer {value}"')
+    .option('--basic <user>', 'put it into basic authentication, as the password of this user')
+    .option('--query <name>', 'parameter of the query that holds it')
+    .option('--method <name>', 'only in requests of this method; repeat for several', collect)
+    .option('--path <prefix>', 'only in requests for this path and below; repeat for several', collect)
+    .option('--setup', 'let setup scripts use it as well')
+    .option('--variable', 'give programs the value, as a variable')
+    .option('--keep-value', 'read no value: change only how sandboxes get it')
     .option('--json', 'print the name and the version as JSON')
     .addHelpText(
       'after',
@@ -149,16 +161,19 @@ Examples:
   berth env secrets set NPM_TOKEN                            type or paste it
   berth env secrets set NPM_TOKEN < token.txt
   pass show deploy-key | berth env secrets set DEPLOY_KEY --environment web
+  berth env secrets set STRIPE_API_KEY --egress              for the hosts of the service that the name tells
+  berth env secrets set API_KEY --egress --host api.example.com --header X-Api-Key
+  berth env secrets set API_KEY --keep-value --egress --host api.example.com --header X-Api-Key --path /v1
 
 The line break after a single line is left out; a value of several lines is taken as it is.
 `,
     )
-    .action(async (name: string, options: SecretOptions, command: Command) => {
+    .action(async (name: string, options: SecretOptions & ExposureOptions, command: Command) => {
       const { setSecret } = await import('./environments/secrets.ts')
       await host.withService(command.optsWithGlobals(), io => setSecret(name, options, io))
     })
   named(secrets.command('list'))
-    .description('list names and versions of secrets; nothing reads a value back')
+    .description('list secrets with their versions and how sandboxes get them; nothing reads a value back')
     .option('--json', 'print JSON, one secret per line')
     .action(async (options: SecretOptions, command: Command) => {
       const { listSecrets } = await import('./environments/secrets.ts')

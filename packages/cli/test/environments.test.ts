@@ -161,7 +161,7 @@ describe('berth env secrets', () => {
       await env(['pull', '--force']),
     ]
     expect(all.map(({ code }) => code)).toEqual([0, 0, 0, 0, 0, 0])
-    expect(all[2]?.out).toBe('TOKEN  version 2\n')
+    expect(all[2]?.out).toBe('TOKEN  version 2  variable\n')
     expect(JSON.stringify(all)).not.toContain(value)
     expect(readFileSync(at('berth.env.json'), 'utf8')).not.toMatch(/canary|secrets/)
     expect((await env(['secrets', 'delete', 'TOKEN'])).out).toContain(`deleted secret TOKEN of ${name}`)
@@ -177,6 +177,60 @@ describe('berth env secrets', () => {
     expect(await child.ended()).toBe(0)
     expect(child.stdout).toContain('wrote secret TOKEN, version 1')
     expect(child.stdout).not.toContain('canary')
+  })
+
+  test('keeps a secret at the edge, and changes how it is used without its value', async () => {
+    const { name } = await create()
+    const place = ['--host', 'api.example.com', '--host', '*.example.org', '--header', 'X-Key']
+    const set = await env(['secrets', 'set', 'KEY', '--egress', ...place], { stdin: `${value}\n` })
+    expect(set).toMatchObject({ code: 0, out: expect.stringContaining('egress to api.example.com, *.example.org') })
+    const narrower = [
+      '--keep-value',
+      '--host',
+      'api.example.com',
+      '--header',
+      'X-Key',
+      '--method',
+      'get',
+      '--path',
+      '/v1',
+    ]
+    expect(await env(['secrets', 'set', 'KEY', ...narrower])).toMatchObject({ code: 0 })
+    expect((await env(['secrets', 'list'])).out).toBe(
+      'KEY  version 2  egress to api.example.com; header X-Key: {value}; GET; below /v1\n',
+    )
+    expect((await env(['show', name])).out).toContain('KEY (version 2, egress to api.example.com; ')
+    // A rotation names nothing but the value, and the secret stays where it is.
+    await env(['secrets', 'set', 'KEY'], { stdin: `${value}\n` })
+    expect(JSON.parse((await env(['secrets', 'list', '--json'])).out)).toMatchObject({
+      version: 3,
+      exposure: 'egress',
+      egress: { hosts: ['api.example.com'], methods: ['GET'], paths: ['/v1'] },
+    })
+    const wider = await env(['secrets', 'set', 'KEY', '--keep-value', '--variable'])
+    expect(wider).toMatchObject({ code: 1, err: expect.stringContaining('enter it again') })
+  })
+
+  test('knows where the key of a known service goes, and asks for another', async () => {
+    await create()
+    const known = await env(['secrets', 'set', 'STRIPE_API_KEY', '--egress'], { stdin: `${value}\n` })
+    expect(known).toMatchObject({ code: 0, out: expect.stringContaining('egress to api.stripe.com') })
+    const warned = await env(['secrets', 'set', 'NPM_TOKEN'], { stdin: `${value}\n` })
+    expect(warned.err).toContain('with the exposure `egress` for registry.npmjs.org')
+    for (const [args, words] of [
+      [['--egress'], 'say with --host which hosts get KEY'],
+      [['--egress', '--host', 'a.example.com'], 'say with --header, --basic or --query'],
+      [['--egress', '--host', 'a.example.com', '--header', 'X', '--query', 'key'], 'name one of'],
+      [['--egress', '--host', 'a.example.com', '--query', 'key', '--format', '{value}'], '--format needs --header'],
+      [['--variable', '--host', 'a.example.com'], 'takes no hosts'],
+      [['--keep-value'], 'add --egress or --variable'],
+    ] as const) {
+      const refused = await env(['secrets', 'set', 'KEY', ...args], { stdin: `${value}\n` })
+      expect(refused).toMatchObject({ code: 2, err: expect.stringContaining(words) })
+    }
+    const strange = ['--egress', '--host', 'API.example.com', '--header', 'X']
+    const refused = await env(['secrets', 'set', 'KEY', ...strange], { stdin: `${value}\n` })
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('egress.hosts.0') })
   })
 
   test('takes no value from the command line, and no empty one', async () => {
@@ -214,6 +268,7 @@ test('import takes commands and variables, and says what it left out', async () 
       "name": "Web", "image": "node:24", "forwardPorts": [3000],
       "features": { "example.org/features/apt-packages:1": { "packages": "jq, ripgrep" }, "ghcr.io/x/go": {} },
       "containerEnv": { "CI": "1", "BIN": "\${containerEnv:PATH}" },
+      "remoteEnv": { "STRIPE_API_KEY": "\${localEnv:STRIPE_API_KEY}" }, "secrets": { "NPM_TOKEN": {}, "OTHER": {} },
       "postCreateCommand": ["npm", "run", "it's"], "onCreateCommand": "npm ci",
     }`,
     '.devcontainer/devcontainer.json',
@@ -227,7 +282,18 @@ test('import takes commands and variables, and says what it left out', async () 
     packages: ['jq', 'ripgrep'],
   })
   const left = [...done.err.matchAll(/^left out: ([\w./]+): /gm)].map(([, member]) => member)
-  expect(left).toEqual(['containerEnv.BIN', 'features.ghcr.io/x/go', 'image', 'forwardPorts'])
+  expect(left).toEqual([
+    'containerEnv.BIN',
+    'remoteEnv.STRIPE_API_KEY',
+    'features.ghcr.io/x/go',
+    'secrets.NPM_TOKEN',
+    'secrets.OTHER',
+    'image',
+    'forwardPorts',
+  ])
+  expect(done.err).toContain('`berth env secrets set STRIPE_API_KEY --egress`, so that api.stripe.com alone')
+  expect(done.err).toContain('`berth env secrets set NPM_TOKEN --egress`, so that registry.npmjs.org alone')
+  expect(done.err).toContain('`berth env secrets set OTHER`\n')
   write({ install: 'make deps', start: 'make run', terminals: [] }, 'shop/.cursor/environment.json')
   expect((await env(['import', 'shop/.cursor/environment.json'])).err).toContain('exists; replace it with --force')
   const cursor = await env(['import', 'shop/.cursor/environment.json', '--force', '--json'])

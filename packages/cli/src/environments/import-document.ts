@@ -1,4 +1,5 @@
 import type { EnvironmentDraft } from '@berth/client'
+import { knownService } from '@berth/contract/known-services'
 
 /** A member of a foreign file that an environment does not take over, and why. */
 export interface LeftOut {
@@ -36,7 +37,6 @@ const reasons: ReadonlyMap<string, string> = new Map(
     initializeCommand: 'it is for the machine of a developer',
     postStartCommand: 'a setup script runs once in each sandbox',
     postAttachCommand: 'it is for an editor',
-    secrets: 'write each with `berth env secrets set`',
   }),
 )
 
@@ -48,7 +48,7 @@ const variableMembers = { devcontainer: ['containerEnv', 'remoteEnv'], cursor: [
 /** Features of a devcontainer that install Debian packages, which they name in their option `packages`. */
 const aptFeature = /\/apt-(?:get-)?packages(?::|$)/
 /** Members that say nothing about the sandbox. */
-const silent = new Set(['$schema', 'name', 'features'])
+const silent = new Set(['$schema', 'name', 'features', 'secrets'])
 
 /** Turns a `devcontainer.json` or Cursor's `environment.json` into a document; `fallbackName` is used if it has no name. */
 export function importDocument(format: ForeignFormat, members: Members, fallbackName: string): Imported {
@@ -66,7 +66,7 @@ export function importDocument(format: ForeignFormat, members: Members, fallback
     for (const [name, value] of entriesOf(members[member])) {
       const reason = variableFault(name, value)
       if (reason === null) variables[name] = String(value)
-      else leftOut.push({ member: `${member}.${name}`, reason })
+      else leftOut.push({ member: `${member}.${name}`, reason: `${reason}${asSecret(name)}` })
     }
   }
   const packages = new Set<string>()
@@ -74,6 +74,11 @@ export function importDocument(format: ForeignFormat, members: Members, fallback
     const named = aptFeature.test(feature) ? packagesIn(options) : null
     if (named === null) leftOut.push({ member: `features.${feature}`, reason: 'install it in the setup script' })
     for (const name of named ?? []) packages.add(name)
+  }
+  const secrets = entriesOf(members['secrets'])
+  for (const [secret] of secrets) {
+    const reason = asSecret(secret) || `; write it with \`berth env secrets set ${secret}\``
+    leftOut.push({ member: `secrets.${secret}`, reason: `a file holds no values${reason}` })
   }
   const taken = new Set<string>([...silent, ...setupMembers[format], ...variableMembers[format]])
   for (const member of Object.keys(members)) {
@@ -113,6 +118,13 @@ function variableFault(name: string, value: unknown): string | null {
   if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name)) return 'it is no name of a variable'
   if (typeof value !== 'string') return 'its value is no text'
   return value.includes('${') ? `its value refers to \`${value}\`, which is replaced nowhere` : null
+}
+
+/** Returns the words that propose to write a known service's key so that no program of a sandbox has it; '' for others. */
+function asSecret(name: string): string {
+  const known = knownService(name)
+  if (known === null) return ''
+  return `; write it with \`berth env secrets set ${name} --egress\`, so that ${known.egress.hosts.join(' and ')} alone get it`
 }
 
 const entriesOf = (value: unknown): [string, unknown][] =>

@@ -1,10 +1,12 @@
 import { type BerthClient, BerthError, type Environment, ifRevision } from '@berth/client'
 import { type ExitCode, exitCode } from '../exit-code.ts'
+import { UsageError } from '../failure.ts'
 import type { CommandIo } from '../io.ts'
 import { jsonLine, printableLine } from '../terminal-text.ts'
 import { findNamedOrFiled } from './find-environment.ts'
 import type { FileOption } from './pull.ts'
 import { readSecret } from './read-secret.ts'
+import { type ExposureOptions, exposureOf, exposureText } from './secret-rule.ts'
 import { printWarnings } from './show.ts'
 
 export interface SecretOptions extends FileOption {
@@ -14,23 +16,43 @@ export interface SecretOptions extends FileOption {
 /** How often a write is tried anew if others write revisions at the same time. */
 const tries = 5
 
-/** Writes a secret with a value from standard input or a hidden prompt; it is never printed. */
-export async function setSecret(name: string, options: SecretOptions, io: CommandIo): Promise<ExitCode> {
+/**
+ * Writes a secret with a value from standard input or a hidden prompt, which is never printed, or changes how sandboxes
+ * get it.
+ */
+export async function setSecret(
+  name: string,
+  options: SecretOptions & ExposureOptions,
+  io: CommandIo,
+): Promise<ExitCode> {
   const { client, stdout, stderr } = io
   const found = await findNamedOrFiled(client, options.environment, options.file)
-  const value = await readSecret(name, io)
-  if (value === null) return exitCode.cancelled
-  const environment = await onNewest(client, found, ({ id, revision }) =>
-    client.call('putEnvironmentSecret', { environmentId: id, name, body: { value }, headers: ifRevision(revision) }),
+  const exposure = exposureOf(
+    name,
+    options,
+    found.secrets.find(secret => secret.name === name),
   )
-  const version = environment.secrets.find(secret => secret.name === name)?.version
-  if (options.json) await stdout.line(jsonLine({ ...identity(environment), secret: name, version }))
-  else {
+  if (options.keepValue && Object.keys(exposure).length === 0) {
+    throw new UsageError('--keep-value changes only how sandboxes get the secret: add --egress or --variable')
+  }
+  const value = options.keepValue ? undefined : await readSecret(name, io)
+  if (value === null) return exitCode.cancelled
+  const body = { ...exposure, ...(value !== undefined && { value }) }
+  const environment = await onNewest(client, found, ({ id, revision }) =>
+    client.call('putEnvironmentSecret', { environmentId: id, name, body, headers: ifRevision(revision) }),
+  )
+  const pin = environment.secrets.find(secret => secret.name === name)
+  const { version } = pin ?? {}
+  if (options.json) {
+    const { exposure: exposed, egress } = pin ?? {}
+    await stdout.line(jsonLine({ ...identity(environment), secret: name, version, exposure: exposed, egress }))
+  } else {
     await stdout.line(
       printableLine(
         `wrote secret ${name}, version ${version}, of ${environment.name}, revision ${environment.revision}`,
       ),
     )
+    if (pin?.egress !== undefined) await stdout.line(printableLine(`  ${exposureText(pin)}`))
     await printWarnings(
       { ...environment, warnings: environment.warnings.filter(({ path }) => path[1] === name) },
       stderr,
@@ -39,11 +61,15 @@ export async function setSecret(name: string, options: SecretOptions, io: Comman
   return exitCode.completed
 }
 
-/** Lists the names of an environment's secrets with their versions. */
+/** Lists the names of an environment's secrets with their versions, and how sandboxes get them. */
 export async function listSecrets(options: SecretOptions, { client, stdout }: CommandIo): Promise<ExitCode> {
   const { secrets } = await findNamedOrFiled(client, options.environment, options.file)
   for (const secret of secrets) {
-    await stdout.line(options.json ? jsonLine(secret) : printableLine(`${secret.name}  version ${secret.version}`))
+    await stdout.line(
+      options.json
+        ? jsonLine(secret)
+        : printableLine(`${secret.name}  version ${secret.version}  ${exposureText(secret)}`),
+    )
   }
   return exitCode.completed
 }

@@ -7,6 +7,7 @@ import type { Output } from '../output.ts'
 import { jsonLine, printable, printableLine } from '../terminal-text.ts'
 import { documentText } from './document.ts'
 import { findEnvironment, findNamedOrFiled, readEnvironments } from './find-environment.ts'
+import { exposureText } from './secret-rule.ts'
 
 export interface JsonOption {
   readonly json?: boolean
@@ -39,7 +40,7 @@ export async function show(
   const facts: (readonly [string, string | readonly string[]])[] = [
     ['Id', id],
     ['Revision', `${revision}, written ${createdAt} by ${authorText(createdBy)}`],
-    ['Secrets', secrets.length === 0 ? 'none' : secrets.map(({ name, version }) => `${name} (version ${version})`)],
+    ['Secrets', secrets.length === 0 ? 'none' : secrets.map(secretText)],
   ]
   await stdout.line(`${stdout.paint('bold', printableLine(environment.name))}${state === '' ? '' : ` (${state})`}`)
   await printFacts(facts, stdout)
@@ -77,6 +78,9 @@ export async function printWarnings({ warnings }: Environment, stderr: Output): 
     await stderr.line(`${stderr.paint('yellow', 'warning:')} ${printableLine(`${path.join('.')} ${message}`)}`)
   }
 }
+
+const secretText = (secret: Environment['secrets'][number]): string =>
+  `${secret.name} (version ${secret.version}${secret.egress === undefined ? '' : `, ${exposureText(secret)}`})`
 
 export const authorText = ({ kind, id }: Environment['createdBy']): string => `${kind} ${id}`
 
