@@ -116,6 +116,10 @@ describe('a person who writes environments in a browser', () => {
     await page.getByRole('textbox', { name: 'System packages' }).fill('jq JQ')
     await shows('is the name of a Debian package')
     await page.getByRole('textbox', { name: 'System packages' }).fill('jq, tree')
+    await field('Hosts that sandboxes reach').selectOption('listed')
+    await page.getByRole('textbox', { name: 'Hosts by name' }).fill('registry.npmjs.org 10.0.0.1')
+    await shows('“10.0.0.1” is no name such as api.example.com')
+    await page.getByRole('textbox', { name: 'Hosts by name' }).fill('registry.npmjs.org, *.example.com')
     await save()
     await shows('looks like a credential')
     await shows('Revision 3, saved')
@@ -127,6 +131,7 @@ describe('a person who writes environments in a browser', () => {
       packages: ['jq', 'tree'],
       repositories: [{ repository: 'acme/tools', branch: 'main', path: 'tools' }],
       cache: { paths: ['~/.npm'] },
+      network: { mode: 'listed', hosts: ['registry.npmjs.org', '*.example.com'] },
       extensions: [{ archive: expect.stringMatching(/^sha256:/) }],
     })
     await shoot(page, 'environment-document')
@@ -198,6 +203,40 @@ describe('a person who writes environments in a browser', () => {
     expect((await saved()).secrets).toEqual([])
   })
 
+  it('keeps a secret at the edge, and changes where it goes without its value', async () => {
+    await field('Name').fill('STRIPE_API_KEY')
+    await field('Value').fill('third-value-of-it')
+    await page.getByRole('button', { name: 'Keep it at the edge' }).click()
+    expect(await field('Hosts').inputValue()).toBe('api.stripe.com')
+    await field('Hosts').fill('API.stripe.com')
+    await shows('in lower case')
+    await field('Hosts').fill('api.stripe.com files.stripe.com')
+    await field('Its content').fill('Bearer')
+    await shows('Holds {value} exactly once')
+    await field('Its content').fill('')
+    await shoot(page, 'environment-secret-at-the-edge')
+    expect(await pageFaults(page)).toEqual([])
+    await page.getByRole('button', { name: 'Set the secret' }).click()
+    await shows('At the edge: api.stripe.com, files.stripe.com get it in the header Authorization')
+    await shows('1 secret, for api.stripe.com, files.stripe.com')
+    const [pin] = (await saved()).secrets
+    expect(pin).toMatchObject({ version: 1, exposure: 'egress', egress: { put: { format: 'Bearer {value}' } } })
+    await page.getByRole('button', { name: 'Replace STRIPE_API_KEY' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Hosts', { exact: true }).fill('api.stripe.com collect.example.org')
+    await dialog.getByRole('button', { name: 'Change how it is used' }).click()
+    await dialog.getByText('could not go before').waitFor()
+    await dialog.getByLabel('Hosts', { exact: true }).fill('api.stripe.com')
+    await dialog.getByLabel('Only below these paths').fill('/v1')
+    await shoot(page, 'environment-secret-change')
+    await dialog.getByRole('button', { name: 'Change how it is used' }).click()
+    await shows('At the edge: api.stripe.com gets it in the header Authorization; below /v1')
+    expect(await page.content()).not.toContain('third-value-of-it')
+    await page.getByRole('button', { name: 'Remove STRIPE_API_KEY' }).click()
+    await page.getByRole('button', { name: 'Remove the secret' }).click()
+    await page.getByRole('heading', { name: 'No secrets yet' }).waitFor()
+  })
+
   it('compares any two revisions, and restores one', async () => {
     await tab('History')
     await page.getByRole('button', { name: /Revision 1 / }).waitFor()
@@ -208,9 +247,9 @@ describe('a person who writes environments in a browser', () => {
     expect(await pageFaults(page)).toEqual([])
     await field('To revision').selectOption('1')
     await page.getByRole('button', { name: 'Restore revision 1' }).click()
-    await page.getByRole('button', { name: /Revision 9 / }).waitFor()
+    await page.getByRole('button', { name: /Revision 12 / }).waitFor()
     const restored = await saved()
-    expect([restored.revision, restored.document.variables]).toEqual([9, { CI: 'true' }])
+    expect([restored.revision, restored.document.variables]).toEqual([12, { CI: 'true' }])
   })
 
   it('makes it the default, which cannot be archived, and archives it once it is not', async () => {

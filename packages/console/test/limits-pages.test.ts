@@ -6,6 +6,7 @@ import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
 import { spend } from '@berth/testing/console/usage-rows.ts'
+import { Environments } from '@berth/testing/environments/environments.ts'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
@@ -94,6 +95,28 @@ describe('an administrator', () => {
     await shoot(page, 'limits')
     expect(await pageFaults(page)).toEqual([])
   })
+})
+
+it('closes hosts to environments, and keeps a secret for one of them', async () => {
+  const { id } = await new Environments(colleague.api).make({ name: 'release' })
+  const policy = form('Network of environments')
+  await policy.getByLabel('Hosts that no environment names').fill('Paste.example.org')
+  await policy.getByText('is no name such as paste.example.org').waitFor()
+  await policy.getByLabel('Hosts that no environment names').fill('paste.example.org *.example.net')
+  await policy.getByLabel('Secrets of some environments').fill('DEPLOY_KEY: nowhere')
+  await policy.getByText('There is no environment').waitFor()
+  await page.reload()
+  await policy.getByLabel('Hosts that no environment names').fill('paste.example.org *.example.net')
+  await policy.getByLabel('Secrets of some environments').fill('DEPLOY_KEY: Release')
+  await policy.getByRole('button', { name: 'Save' }).click()
+  await policy.getByText('Saved.').waitFor()
+  expect((await saved()).egress).toEqual({
+    neverHosts: ['paste.example.org', '*.example.net'],
+    secretEnvironments: { DEPLOY_KEY: [id] },
+  })
+  expect(await policy.getByLabel('Secrets of some environments').inputValue()).toBe('DEPLOY_KEY: release')
+  await shoot(page, 'limits-network')
+  expect(await pageFaults(page)).toEqual([])
 })
 
 describe('a budget of a member', () => {

@@ -12,6 +12,7 @@ import { memberLabel } from './document-labels.ts'
 import { ExtensionRows } from './extension-rows.tsx'
 import { faultAt, type Issue } from './issues.ts'
 import { LazyCodeEditor } from './lazy-code-editor.tsx'
+import { NetworkPart } from './network-part.tsx'
 import { CacheRows, type PartProps, RepositoryRows, VariableRows } from './row-fields.tsx'
 import { Fault, Section } from './section.tsx'
 import type { DocumentEditor } from './use-document-editor.ts'
@@ -202,6 +203,7 @@ function FormView({ id, environment, editor, readOnly, mayUpload }: FormViewProp
         <Switch label="Give sandboxes access to GitHub" register={form.register('github')} readOnly={readOnly} />
         {(form.watch('github') || form.watch('repositories').length > 0) && <RepositoryRows {...parts} />}
       </Section>
+      <NetworkPart {...parts} names={draft?.network?.hosts ?? []} />
       <CacheRows {...parts} />
       <ExtensionRows {...parts} environmentId={id} archives={environment?.archives ?? []} mayUpload={mayUpload} />
       <Section

@@ -17,6 +17,7 @@ const messages: readonly (readonly [place: RegExp, message: string])[] = [
   [/repository$/, 'is a repository as `owner/name`'],
   [/path$/, 'is one directory below /workspace: letters, digits, `.`, `_` and `-`'],
   [/catalog$/, 'is a slug of the catalog: small letters, digits and `-`'],
+  [/hosts/, 'is no name such as api.example.com or *.example.com in lower case'],
   [/packages/, 'is the name of a Debian package: small letters, digits, `+`, `-` and `.`'],
   [/archive$/, 'is the digest of an archive, `sha256:` and 64 digits'],
 ]

@@ -1,17 +1,16 @@
 import { type Environment, ifRevision } from '@berth/client'
-import { environmentLimits } from '@berth/contract/limits'
 import { useMutation } from '@tanstack/react-query'
 import { KeyRound, Trash2 } from 'lucide-react'
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import { berth } from '../api/client.ts'
-import { queryClient } from '../api/queries.ts'
 import { Button } from '../ui/button.tsx'
-import { Field, inputClass } from '../ui/field.tsx'
 import { DialogButtons, Overlay } from '../ui/overlay.tsx'
 import { EmptyState, InlineProblem } from '../ui/states.tsx'
 import { useEnvironmentCan } from './environment-can.ts'
-import { refusedBy, secretFault } from './issues.ts'
-import { environmentQuery } from './queries.ts'
+import { OutsideCredentials } from './outside-credentials.tsx'
+import { exposureText } from './secret-exposure.ts'
+import { SecretForm } from './secret-form.tsx'
+import { keepSaved, withNewest } from './write-secret.ts'
 
 /** Names of the secrets, and the way to set, replace and remove their values. No value ever comes back. */
 export function SecretsTab({ environment }: { environment: Environment }) {
@@ -19,14 +18,17 @@ export function SecretsTab({ environment }: { environment: Environment }) {
   const [replaced, setReplaced] = useState<string | null>(null)
   const [removed, setRemoved] = useState<string | null>(null)
   const { secrets, id } = environment
-  const warnings = new Map(
-    environment.warnings.flatMap(({ path, message }) => (path[0] === 'secrets' ? [[String(path[1]), message]] : [])),
-  )
+  const warnings = new Map<string, string>()
+  for (const { path, message } of environment.warnings) {
+    const [member, name] = path.map(String)
+    if (member !== 'secrets' || name === undefined) continue
+    warnings.set(name, [...(warnings.has(name) ? [warnings.get(name)] : []), message].join('; '))
+  }
   return (
     <div className="flex flex-col gap-6">
       <p className="max-w-prose text-[0.8125rem] text-ink-2">
-        Sandboxes get each secret as a variable of its name. Values are sealed, masked in every log, and never shown
-        again. A change counts from the next fresh sandbox.
+        Sandboxes get each secret as a variable of its name, or a placeholder that stands for it at the edge. Values are
+        sealed, masked in every log, and never shown again. A change counts from the next fresh sandbox.
       </p>
       {secrets.length === 0 ? (
         <EmptyState icon={KeyRound} title="No secrets yet">
@@ -34,28 +36,32 @@ export function SecretsTab({ environment }: { environment: Environment }) {
         </EmptyState>
       ) : (
         <ul className="flex flex-col divide-y divide-line rounded-md border border-line">
-          {secrets.map(({ name, version }) => (
-            <li key={name} className="flex flex-wrap items-center gap-2 px-3 py-2">
-              <span className="min-w-0 flex-1">
-                <span className="block truncate font-mono text-[0.8125rem]">{name}</span>
-                <span className={`block text-xs ${warnings.has(name) ? 'text-warning' : 'text-ink-3'}`}>
-                  Version {version}
-                  {warnings.has(name) && `: ${warnings.get(name)}`}
+          {secrets.map(secret => {
+            const { name, version } = secret
+            return (
+              <li key={name} className="flex flex-wrap items-center gap-2 px-3 py-2">
+                <span className="min-w-0 flex-1">
+                  <span className="block truncate font-mono text-[0.8125rem]">{name}</span>
+                  <span className="block text-xs text-ink-2">{exposureText(secret)}</span>
+                  <span className={`block text-xs ${warnings.has(name) ? 'text-warning' : 'text-ink-3'}`}>
+                    Version {version}
+                    {warnings.has(name) && `: ${warnings.get(name)}`}
+                  </span>
                 </span>
-              </span>
-              <Button aria-label={`Replace ${name}`} verdict={can('writeSecret')} onClick={() => setReplaced(name)}>
-                Replace
-              </Button>
-              <Button
-                variant="danger"
-                aria-label={`Remove ${name}`}
-                verdict={can('writeSecret')}
-                onClick={() => setRemoved(name)}
-              >
-                <Trash2 className="size-4" aria-hidden />
-              </Button>
-            </li>
-          ))}
+                <Button aria-label={`Replace ${name}`} verdict={can('writeSecret')} onClick={() => setReplaced(name)}>
+                  Replace
+                </Button>
+                <Button
+                  variant="danger"
+                  aria-label={`Remove ${name}`}
+                  verdict={can('writeSecret')}
+                  onClick={() => setRemoved(name)}
+                >
+                  <Trash2 className="size-4" aria-hidden />
+                </Button>
+              </li>
+            )
+          })}
         </ul>
       )}
       <section aria-labelledby="new-secret" className="flex flex-col gap-3 border-t border-line pt-6">
@@ -64,6 +70,7 @@ export function SecretsTab({ environment }: { environment: Environment }) {
         </h2>
         <SecretForm environment={environment} name={null} />
       </section>
+      <OutsideCredentials environment={environment} />
       {replaced !== null && (
         <Overlay title={`Replace ${replaced}`} onClose={() => setReplaced(null)}>
           <div className="px-5 pb-5">
@@ -76,118 +83,6 @@ export function SecretsTab({ environment }: { environment: Environment }) {
   )
 }
 
-/** Writes with the newest revision: a secret is one member, so another person's revision is no reason to refuse. */
-async function withNewest(id: string, write: (seen: number) => Promise<{ readonly environment: Environment }>) {
-  const { environment: newest } = await berth.call('getEnvironment', { environmentId: id })
-  return (await write(newest.revision)).environment
-}
-
-function keep(environment: Environment): void {
-  queryClient.setQueryData(environmentQuery(environment.id).queryKey, environment)
-  void queryClient.invalidateQueries({ queryKey: ['environment', environment.id, 'revisions'] })
-}
-
-function SecretForm(props: { environment: Environment; name: string | null; onDone?: () => void }) {
-  const { environment, name: fixed, onDone } = props
-  const can = useEnvironmentCan(environment)
-  const id = useId()
-  const [entered, setEntered] = useState({ name: fixed ?? '', value: '' })
-  const write = useMutation({
-    mutationFn: ({ name, value }: typeof entered) =>
-      withNewest(environment.id, seen =>
-        berth.call('putEnvironmentSecret', {
-          environmentId: environment.id,
-          name,
-          body: { value },
-          headers: ifRevision(seen),
-        }),
-      ),
-    onSuccess: saved => {
-      setEntered({ name: '', value: '' })
-      keep(saved)
-      onDone?.()
-    },
-  })
-  const faults = secretFault(entered.name, entered.value)
-  const refused = refusedBy(write.error, null)
-  const isTaken = fixed === null && environment.secrets.some(({ name }) => name === entered.name)
-  const nameFault =
-    entered.name === ''
-      ? undefined
-      : (faults.name ?? (isTaken ? 'There is a secret of this name. Replace its value above.' : undefined))
-  const ready = entered.name !== '' && entered.value !== '' && nameFault === undefined && faults.value === undefined
-  return (
-    <form
-      className="flex flex-col gap-4"
-      onSubmit={event => {
-        event.preventDefault()
-        if (ready) write.mutate(entered)
-      }}
-    >
-      {fixed === null && (
-        <Field label="Name" fault={nameFault} hint="As the variable is called, such as NPM_TOKEN.">
-          {attributes => (
-            <input
-              {...attributes}
-              value={entered.name}
-              autoComplete="off"
-              spellCheck={false}
-              onChange={event => {
-                write.reset()
-                setEntered({ ...entered, name: event.target.value })
-              }}
-              className={`${inputClass} max-w-sm font-mono text-[0.8125rem]`}
-            />
-          )}
-        </Field>
-      )}
-      <Field
-        label="Value"
-        fault={faults.value}
-        hint={`At most ${environmentLimits.secretBytes.toLocaleString('en')} bytes. It may have several lines.`}
-      >
-        {attributes => (
-          <textarea
-            {...attributes}
-            id={attributes.id || id}
-            value={entered.value}
-            rows={3}
-            autoComplete="off"
-            spellCheck={false}
-            data-1p-ignore
-            onChange={event => {
-              write.reset()
-              setEntered({ ...entered, value: event.target.value })
-            }}
-            className={`${inputClass} [-webkit-text-security:disc] font-mono text-[0.8125rem]`}
-          />
-        )}
-      </Field>
-      {refused === null ? (
-        <InlineProblem error={write.error} />
-      ) : (
-        <p role="alert" className="text-xs text-bad">
-          {refused.issues.map(({ message }) => `The service refuses it: it ${message}.`).join(' ')}
-        </p>
-      )}
-      <div>
-        <Button
-          type="submit"
-          variant="primary"
-          busy={write.isPending}
-          verdict={
-            can('writeSecret').allowed && !ready
-              ? { allowed: false, reason: nameFault ?? faults.value ?? 'Enter a name and a value.' }
-              : can('writeSecret')
-          }
-        >
-          {fixed === null ? 'Set the secret' : 'Replace the value'}
-        </Button>
-      </div>
-    </form>
-  )
-}
-
 function RemoveSecret({ environmentId, name, onDone }: { environmentId: string; name: string; onDone: () => void }) {
   const remove = useMutation({
     mutationFn: () =>
@@ -195,7 +90,7 @@ function RemoveSecret({ environmentId, name, onDone }: { environmentId: string; 
         berth.call('deleteEnvironmentSecret', { environmentId, name, headers: ifRevision(seen) }),
       ),
     onSuccess: saved => {
-      keep(saved)
+      keepSaved(saved)
       onDone()
     },
   })

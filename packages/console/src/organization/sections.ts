@@ -138,7 +138,7 @@ const sectionGroups: readonly { readonly label: string; readonly sections: reado
         icon: Gauge,
         needs: 'administrator',
         to: to.limits(),
-        also: 'budget bound cost quota rate steps retention',
+        also: 'budget bound cost quota rate steps retention network hosts egress secrets policy',
         docs: 'gateway#see-and-bound-costs',
       },
       {

@@ -7,6 +7,7 @@ import { ErrorState, LoadingLines } from '../../ui/states.tsx'
 import { SectionPage } from '../section-page.tsx'
 import { runBounds } from './bounds.ts'
 import { BoundsForm } from './bounds-form.tsx'
+import { EgressPolicyForm } from './egress-policy-form.tsx'
 import { settingsQuery } from './queries.ts'
 import { ScopedBudgets } from './scoped-budgets.tsx'
 
@@ -51,6 +52,12 @@ function Limits() {
             ['At once', <>{rate.burst.toLocaleString('en')} requests</>],
           ]}
         />
+      </Part>
+      <Part
+        title="Network of environments"
+        about="What no environment may reach, and secrets that only some may use. Environments name their own hosts within that."
+      >
+        <EgressPolicyForm policy={settings.data.egress} />
       </Part>
       <Part title="Retention" about="Your operator decides how long things are kept.">
         <Facts
