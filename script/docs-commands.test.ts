@@ -27,6 +27,8 @@ const not = {
   reviewed: 'it takes a reviewed change; packages/cli/test/delivery.test.ts has its commands',
   image: 'it builds an image, which takes minutes; script/test-image runs its commands',
   compose: 'it takes Docker and a registry of images; script/compose.test.ts checks the files',
+  statement: 'it takes a signed statement; packages/cli/test/verify.test.ts has its commands',
+  revokes: 'it revokes a key of the service',
   backup: "it takes PostgreSQL's client programs and an owner of the database",
 } as const
 
@@ -47,7 +49,9 @@ const shown: Readonly<Record<string, readonly string[]>> = {
     not.inside,
     not.reviewed,
   ],
+  'docs/evidence.md': [not.statement, not.statement, not.revokes],
   'docs/extensions.md': [pages, pages],
+  'docs/follow-through.md': [not.reviewed],
   'docs/quickstart.md': [not.server, pages, pages, pages, pages, not.model, not.internet, not.removes],
   'docs/gateway.md': [pages],
   'docs/git-hosts.md': [pages, pages],

@@ -17,8 +17,8 @@ describe.each(operationIds)('the schemas of %s', id => {
     for (const [status, { schema }] of Object.entries(row.responses)) {
       if (schema === undefined) continue
       const serialise = lazySerializer({ schema, method: row.method, url: row.path, httpStatus: status })
-      // A value without the required members is refused by the serialiser, which has been compiled by then.
-      expect(() => serialise(undefined)).not.toThrow(/schema|compile|ref/i)
+      // A value without the required members, or of none of the forms, is refused by the serialiser, which has been compiled by then.
+      expect(() => serialise(undefined)).not.toThrow(/(?<!does not match )schema|compile|ref/i)
     }
   })
 })
