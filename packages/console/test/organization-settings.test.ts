@@ -94,6 +94,8 @@ describe('the settings of an organization', () => {
       },
       rate: { burst: expect.any(Number), perMinute: expect.any(Number), own: false },
       retention: { auditDays: 90 },
+      pullRequests: { section: null, usualSection: expect.stringContaining('{verification}') },
+      egress: { neverHosts: [], secretEnvironments: {} },
     })
   })
 
