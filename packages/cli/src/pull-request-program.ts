@@ -27,8 +27,11 @@ export function addPublish(program: Command, host: ProgramHost): void {
     .option('--days <count>', 'with --follow: how long, 1 to 30 (default: 7)', count)
     .option('--merge-when-ready', 'with --follow: merge it once the host allows that')
     .option('--direct', 'push to the branch that the session started from, without a pull request')
-    .option('--dry-run', 'show what would be published and what its text claims in vain, and publish nothing')
-    .option('--json', 'print the publication as JSON')
+    .option(
+      '--dry-run',
+      'show what would be published, its signals and what its text claims in vain, and publish nothing',
+    )
+    .option('--json', 'print the publication as JSON, with all signals and claims that are not borne out')
     .action(async (sessionId: string, options: PublishOptions, command: Command) => {
       const { publish } = await import('./commands/publish.ts')
       await host.withService(command.optsWithGlobals(), io => publish(sessionId, options, io))

@@ -15,7 +15,7 @@ async function published(isTerminal: boolean, more: object = {}, command: typeof
   const answers: Readonly<Record<string, object>> = {
     getSession: { session: { source: { baseBranch: 'main' } } },
     reviewRepository: {
-      review: { revision: 'r', ...more, files: [], signals: [], additions: 0, deletions: 0, targetBranch: 'main' },
+      review: { revision: 'r', files: [], signals: [], ...more, additions: 0, deletions: 0, targetBranch: 'main' },
     },
     listVerifications: { verifications: [{ revision: 'v', state: 'passed' }] },
     getPublication: { publication: { id: 'p', status: 'succeeded', completedAt: 'now', result } },
@@ -29,11 +29,36 @@ test('publishing and reviewing say in a terminal what is awaited, and nothing in
   const steps = ['berth: reading the changes…', 'berth: publishing them…', 'berth: waiting for the Git host…']
   const done = 'publication p cccccccccccc pushed to b'
   expect(await published(true)).toEqual({ code: 0, progress: steps, lines: [done] })
-  expect(await published(true, { revision: 'r' })).toMatchObject({ progress: steps.slice(1) })
+  expect(await published(true, { revision: 'r' })).toMatchObject({ progress: steps })
   expect(await published(false)).toEqual({ code: 0, progress: [], lines: [done] })
   expect(await published(true, { json: true })).toMatchObject({ progress: [] })
   expect(await published(true, {}, review)).toMatchObject({ code: 0, progress: steps.slice(0, 1) })
   expect(await published(false, {}, review)).toMatchObject({ code: 0, progress: [] })
+})
+
+test('publishing says first what a reader must not miss, and what the text claims in vain; as JSON with the outcome', async () => {
+  const lines = [{ side: 'after', number: 4 }]
+  const signals = Array.from({ length: 12 }, (_, at) => ({
+    kind: 'test_skipped',
+    path: `${at}.ts\u001b`,
+    count: 1,
+    lines,
+  }))
+  const more = { body: 'All tests pass.', signals }
+  const { code, progress, lines: outcome } = await published(false, more)
+  expect([code, outcome.length, progress.length]).toEqual([0, 1, 12])
+  expect(progress.slice(0, 2)).toEqual([
+    'berth: ! not borne out: “All tests pass.”: no verification of this revision has passed',
+    'berth: ! Test skipped: 0.ts␛:4',
+  ])
+  expect(progress.at(-1)).toBe('berth: ! and 2 more: `berth review s` shows them')
+  expect((await published(false, { ...more, revision: 'v' })).progress).toHaveLength(11)
+  const json = await published(true, { ...more, json: true })
+  expect(json.progress).toEqual([])
+  expect(JSON.parse(json.lines.join('\n'))).toMatchObject({
+    ...{ id: 'p', status: 'succeeded', notBorneOut: [{ text: 'All tests pass.' }] },
+    signals: signals.map(({ path }) => ({ path })),
+  })
 })
 
 test('publishing with --base goes to the branch that the session started from, or says why not', async () => {

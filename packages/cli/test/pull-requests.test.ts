@@ -17,6 +17,7 @@ const followUp = {
   until: '2026-12-01T00:00:00Z',
   merge: 'when_ready',
   on: ['checks'],
+  people: [],
   headSha: null,
   history: [{ turnId: 't', cause: 'checks', at: '2026-11-29T00:00:00Z' }],
   startedAt: '2026-11-28T00:00:00Z',
@@ -42,6 +43,7 @@ function scripted(known: object | null = followUp) {
       if (operation === 'getFollowUp' && known === null) {
         throw new BerthError({ status: 404, code: 'cloud_follow_up_not_found' })
       }
+      if (operation === 'reviewRepository') return { review: { revision: 'r', files: [], signals: [] } }
       if (operation === 'getPublication') {
         const result = { delivery: 'pull_request', branch: 'b', commitSha: 'c'.repeat(40), pullRequest }
         return { publication: { id: 'p', status: 'succeeded', completedAt: 'now', result } }

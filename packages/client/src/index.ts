@@ -39,6 +39,7 @@ export type {
 export type { OperationRow } from './operation-row.ts'
 export type { DecisionChoice, DecisionOutcome, Fence, WebhookDeliveryStatus } from './part-types.ts'
 export { defaultPlatform, type Platform } from './platform.ts'
+export { hasPassed, readPullRequestDraft } from './publication-facts.ts'
 export { pullRequestDraft } from './pull-request-draft.ts'
 export type { RetryPolicy } from './retry.ts'
 export { ifRevision } from './revision.ts'

@@ -9,6 +9,7 @@ import { listEnvironments, listRepositories, listRuntimes } from './tools/places
 import { publishChanges, reviewChanges } from './tools/publications.ts'
 import { listPullRequests, retryPullRequest, showPullRequest, stopPullRequest } from './tools/pull-requests.ts'
 import { forkSession, listSessions, sendMessage, startSession, stopRun } from './tools/sessions.ts'
+import { verifyChanges } from './tools/verifications.ts'
 
 const tools: readonly Tool[] = [
   startSession,
@@ -19,6 +20,7 @@ const tools: readonly Tool[] = [
   stopRun,
   forkSession,
   reviewChanges,
+  verifyChanges,
   publishChanges,
   listPullRequests,
   showPullRequest,
@@ -44,7 +46,7 @@ const instructions = `Berth runs coding agents in isolated sandboxes. start_sess
 you. follow_session waits for news: call it with the sequence that it returned last, until the run has ended or the
 agent waits. Questions and plans are answered with answer_question. An approval allows an action outside of the
 sandbox's rules: ask your own user before you decide one. When a run has ended, review_changes shows what it changed,
-and publish_changes opens a pull request of exactly the reviewed revision; with followUp, Berth carries it on until
+verify_changes runs the environment's checks on it, and publish_changes opens a pull request of exactly the reviewed revision; with followUp, Berth carries it on until
 it is merged.`
 
 /** Returns a function that makes a server with Berth's tools, for one connection or one request of a caller. */

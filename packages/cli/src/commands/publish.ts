@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Publication, pullRequestDraft, settled, type Verification } from '@berth/client'
-import { claimFault, notBorneOut } from '@berth/contract/claims'
+import { type Publication, readPullRequestDraft, settled, type Verification } from '@berth/client'
 import { deliveryError } from '../delivery-error.ts'
 import { type ExitCode, exitCode } from '../exit-code.ts'
 import { UsageError } from '../failure.ts'
@@ -8,6 +7,7 @@ import type { CommandIo } from '../io.ts'
 import { jsonLine, printable, printableLine } from '../terminal-text.ts'
 import { attachWorkspace, bringingBack } from './lapsed-workspace.ts'
 import { progress } from './progress.ts'
+import { factLines, type PublicationFacts, publicationFacts } from './publication-facts.ts'
 import { type FollowOptions, followUpOf, requireFollow } from './pull-requests.ts'
 import { readChanges } from './review.ts'
 import { printVerification, verify } from './verify.ts'
@@ -32,8 +32,9 @@ export interface PublishOptions extends FollowOptions {
 }
 
 /**
- * Publishes a Session's changes, or a reviewed revision of them, and waits for the outcome. A delivery compares the workspace
- * with the revision, so a workspace that has lapsed is brought back.
+ * Publishes a Session's changes, or a reviewed revision of them, and waits for the outcome. Before that it shows what a
+ * reader must not miss of the change, and the claims of its text that the revision does not bear out. A delivery compares
+ * the workspace with the revision, so a workspace that has lapsed is brought back.
  */
 export async function publish(sessionId: string, options: PublishOptions, io: CommandIo): Promise<ExitCode> {
   const { client, stdout } = io
@@ -51,17 +52,21 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
     return exitCode.completed
   }
   const id = randomUUID()
-  let failed: Verification | null = null
-  await bringingBack(sessionId, io, async () => {
-    if (options.revision === undefined) await say('reading the changes')
-    const revision = options.revision ?? (await client.call('reviewRepository', { sessionId })).review.revision
+  let isSaid = false
+  const { failed, facts } = await bringingBack(sessionId, io, async (): Promise<Asked> => {
+    await say('reading the changes')
+    const query = options.revision === undefined ? {} : { query: { revision: options.revision } }
+    const { review } = await client.call('reviewRepository', { sessionId, ...query })
+    const { revision } = review
     const { title, body } = await textFor(sessionId, options, client)
     if (options.verified) {
       await say('checking them in a fresh sandbox')
       const verification = await verify(sessionId, revision, io)
-      failed = verification.state === 'passed' ? null : verification
-      if (failed !== null) return
+      if (verification.state !== 'passed') return { failed: verification, facts: null }
     }
+    const facts = await publicationFacts(client, sessionId, review, { title, body, verified: options.verified })
+    if (!options.json && !isSaid) for (const line of factLines(facts, sessionId)) await io.stderr.line(`berth: ${line}`)
+    isSaid = true
     await say('publishing them')
     await client.call('createPublication', {
       sessionId,
@@ -77,6 +82,7 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
         ...(options.follow && { followUp: followUpOf(options) }),
       },
     })
+    return { failed: null, facts }
   })
   if (failed !== null) {
     await printVerification(failed, { ...io, stdout: io.stderr })
@@ -87,11 +93,16 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
     async () => (await client.call('getPublication', { sessionId, publicationId: id })).publication,
     ({ completedAt }) => completedAt !== undefined,
   )
-  await stdout.line(options.json ? jsonLine(publication) : printableLine(resultOf(publication)))
+  await stdout.line(options.json ? jsonLine({ ...publication, ...facts }) : printableLine(resultOf(publication)))
   const isFollowed = options.follow === true && publication.result?.pullRequest !== undefined
   if (isFollowed) await say(`following it; \`berth pr show ${sessionId}\` says how it stands`)
   return publication.status === 'succeeded' ? exitCode.completed : exitCode.failed
 }
+
+/** What came of asking for a Publication: the verification that kept it back, or what was said before it. */
+type Asked =
+  | { readonly failed: Verification; readonly facts: null }
+  | { readonly failed: null; readonly facts: PublicationFacts }
 
 /** @throws UsageError if there is nothing to make a title of */
 async function textFor(
@@ -100,29 +111,24 @@ async function textFor(
   client: CommandIo['client'],
 ): Promise<{ readonly title: string; readonly body: string | undefined }> {
   if (own !== undefined) return { title: own, body: given }
-  const { session } = await client.call('getSession', { sessionId })
-  const runId = session.lastRun?.id
-  const run = runId === undefined ? null : (await client.call('getRun', { sessionId, runId })).run
-  const { title, body } = pullRequestDraft(run?.result?.summary ?? '', session.title)
+  const { title, body } = await readPullRequestDraft(client, sessionId)
   if (title === '') throw new UsageError('the session has no title; give one by --title')
   return { title: printableLine(title), body: given ?? printable(body) }
 }
 
-/** Shows what would be published, and the sentences of title and body that the revision does not bear out. */
+/** Shows what would be published, and what is to be said of it before. */
 async function showPublication(sessionId: string, options: PublishOptions, io: CommandIo): Promise<void> {
   const { client, stdout } = io
-  const { revision, files, targetBranch } = await readChanges(sessionId, io, options.revision)
+  const review = await readChanges(sessionId, io, options.revision)
+  const { revision, files, targetBranch } = review
   const { title, body = '' } = await textFor(sessionId, options, client)
-  const { verifications } = await client.call('listVerifications', { sessionId, query: { limit: 50 } })
-  const verified = verifications.some(made => made.revision === revision && made.state === 'passed')
-  const claims = notBorneOut(`${title}\n\n${body}`, { files, verified })
-  if (options.json) return await stdout.line(jsonLine({ revision, title, body, targetBranch, notBorneOut: claims }))
+  const facts = await publicationFacts(client, sessionId, review, { title, body })
+  if (options.json) return await stdout.line(jsonLine({ revision, title, body, targetBranch, ...facts }))
   await stdout.line(`would publish revision ${revision}`)
   await stdout.line(
     `${files.length === 1 ? '1 file' : `${files.length} files`} ${options.direct ? 'on' : 'as a pull request into'} ${printableLine(targetBranch)}: ${printableLine(title)}`,
   )
-  for (const claim of claims)
-    await stdout.line(`! not borne out: “${printableLine(claim.text)}”: ${printableLine(claimFault(claim))}`)
+  for (const line of factLines(facts, sessionId)) await stdout.line(line)
 }
 
 /** A Session delivers to the branch that it started from, so another one cannot be chosen any more. */

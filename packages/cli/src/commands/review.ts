@@ -70,7 +70,7 @@ export async function readChanges(
 }
 
 /** Names a fact of the change as `file:line`, which terminals and editors open. Lines that went have a minus. */
-function signalLine(signal: Review['signals'][number]): string {
+export function signalLine(signal: Review['signals'][number]): string {
   const { kind, path, lines, detail } = signal
   const places = lines.map(({ side, number }) => `${side === 'before' ? '-' : ''}${number}`).join(',')
   const place = `${printableLine(path)}${places === '' ? '' : `:${places}`}${signalMore(signal)}`

@@ -1,7 +1,8 @@
-import { type ReviewFile, settled } from '@berth/client'
+import { type ReviewFile, readPullRequestDraft, settled } from '@berth/client'
 import { Type } from 'typebox'
 import { clip } from '../text.ts'
 import { tool } from '../tool.ts'
+import { factsOf, factsOutput, factsText } from './claims.ts'
 import { followUpInput } from './pull-requests.ts'
 
 /** A model reads this much of a patch at once. */
@@ -12,7 +13,8 @@ const SECONDS_MOST = 45
 export const reviewChanges = tool({
   name: 'review_changes',
   title: 'Review the changes of a session',
-  description: 'Returns the revision of what the agent has changed, its files and its patch.',
+  description:
+    'Returns the revision of what the agent has changed, its files and its patch, what a reader must not miss of them, and what the draft of the pull request claims in vain.',
   input: Type.Object({ sessionId: Type.String() }),
   output: Type.Object({
     sessionId: Type.String(),
@@ -34,21 +36,30 @@ export const reviewChanges = tool({
     ),
     notes: Type.Array(Type.String(), { description: 'Paths that are left out, and warnings of git.' }),
     patchCut: Type.Boolean({ description: 'Whether the patch in the text is not all of it.' }),
+    draft: Type.Object(
+      { title: Type.String(), body: Type.String() },
+      { description: "The agent's draft: what publish_changes publishes without a title." },
+    ),
+    ...factsOutput,
   }),
   reads: true,
   async run({ sessionId }, { client, signal }) {
     const { review } = await client.call('reviewRepository', { sessionId }, { signal })
     const { revision, files, additions, deletions, targetBranch, patch, patchTruncated, notes = [] } = review
     const cut = patchTruncated || patch.length > PATCH_CHARACTERS_MOST
+    const draft = await readPullRequestDraft(client, sessionId, { signal })
+    const facts = await factsOf(client, { sessionId, ...review }, draft, signal)
     return {
       text: [
         `Revision ${revision}: ${files.length} files, +${additions} -${deletions}, for ${targetBranch}.`,
         files.map(fileLine).join('\n'),
         ...(notes.length > 0 ? [notes.join('\n')] : []),
+        `Draft of the pull request: ${draft.title}\n\n${draft.body}`.trim(),
+        ...factsText(facts),
         clip(patch, PATCH_CHARACTERS_MOST),
         ...(cut ? ['The patch is longer than what is shown.'] : []),
       ].join('\n\n'),
-      data: { sessionId, revision, additions, deletions, targetBranch, files, notes, patchCut: cut },
+      data: { sessionId, revision, additions, deletions, targetBranch, files, notes, patchCut: cut, draft, ...facts },
     }
   },
 })
@@ -67,10 +78,15 @@ export const publishChanges = tool({
   input: Type.Object({
     sessionId: Type.String(),
     revision: Type.String({ description: 'As review_changes returned it.' }),
-    title: Type.String({ minLength: 1 }),
+    title: Type.Optional(
+      Type.String({ minLength: 1, description: "Title and body are the agent's draft if it is absent." }),
+    ),
     body: Type.Optional(Type.String()),
     branch: Type.Optional(Type.String()),
-    draft: Type.Optional(Type.Boolean()),
+    draft: Type.Optional(Type.Boolean({ description: 'Opens it as a draft.' })),
+    verified: Type.Optional(
+      Type.Boolean({ description: 'Refuses it unless the newest verification of the revision has passed.' }),
+    ),
     followUp: Type.Optional(followUpInput),
     publicationId: Type.Optional(
       Type.String({ format: 'uuid', description: 'A new UUID. With it, the call can be repeated safely.' }),
@@ -82,13 +98,21 @@ export const publishChanges = tool({
     status: Type.String({ description: '`succeeded` and `failed` are final.' }),
     pullRequest: Type.Union([Type.Object({ number: Type.Integer(), url: Type.String() }), Type.Null()]),
     error: Type.Union([Type.Object({ code: Type.String() }), Type.Null()]),
+    ...factsOutput,
   }),
-  async run({ sessionId, publicationId = crypto.randomUUID(), ...order }, { client, signal, stopping }) {
-    await client.call(
-      'createPublication',
-      { sessionId, publicationId, body: { ...order, delivery: 'pull_request' } },
-      { signal },
-    )
+  async run(
+    { sessionId, publicationId = crypto.randomUUID(), title: own, body: given, ...order },
+    { client, signal, stopping },
+  ) {
+    const { revision } = order
+    const draft = own === undefined ? await readPullRequestDraft(client, sessionId, { signal }) : null
+    const title = own ?? draft?.title ?? ''
+    if (title === '') throw new Error('the session has no title; give one')
+    const body = given ?? draft?.body
+    const { review } = await client.call('reviewRepository', { sessionId, query: { revision } }, { signal })
+    const facts = await factsOf(client, { sessionId, ...review }, { title, body }, signal)
+    const asked = { ...order, title, ...(body !== undefined && { body }), delivery: 'pull_request' as const }
+    await client.call('createPublication', { sessionId, publicationId, body: asked }, { signal })
     const { status, result, lastError } = await settled(
       async () => (await client.call('getPublication', { sessionId, publicationId }, { signal })).publication,
       ({ completedAt }) => completedAt !== undefined,
@@ -102,8 +126,8 @@ export const publishChanges = tool({
       return `The publication is ${status}${lastError === undefined ? '' : `: ${JSON.stringify(lastError)}`}.`
     }
     return {
-      text: summary(),
-      data: { sessionId, publicationId, status, pullRequest: request ?? null, error: lastError ?? null },
+      text: [summary(), ...factsText(facts)].join('\n\n'),
+      data: { sessionId, publicationId, status, pullRequest: request ?? null, error: lastError ?? null, ...facts },
     }
   },
 })

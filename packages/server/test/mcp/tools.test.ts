@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Session } from '@berth/contract'
 import { scriptedRuntimes } from '@berth/testing/agents/scripted-runtimes.ts'
+import { Environments } from '@berth/testing/environments/environments.ts'
 import { localRepository } from '@berth/testing/git/local-repository.ts'
 import {
   callTool as call,
@@ -21,10 +22,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const stack = new AsyncDisposableStack()
 let test: TestService
+let environmentId = ''
 beforeAll(async () => {
   const { runtimes } = stack.use(await scriptedRuntimes())
   test = stack.use(await startTestService({ config: { runtimes: runtimes.slice(0, 1) } }))
   await localRepository(test, 'kirkwall/harbour', { 'words.txt': 'harbour' })
+  const checks = [{ name: 'deep', run: 'grep deep words.txt; echo sounded; exit 3' }]
+  environmentId = (await new Environments(test.api).make({ checks })).id
 })
 afterAll(() => stack.disposeAsync())
 
@@ -89,6 +93,7 @@ describe.each([
         'todo [["Look","completed"],["Sound the depth","in_progress"]]\nsay Looked.\nask {"message":"How deep?","requestedSchema":{"type":"object","properties":{"depth":{"type":"string"}}}}',
       repository: 'Kirkwall/harbour',
       runtime: 'scripted',
+      environment: environmentId,
       sessionId: randomUUID(),
     }
     const { sessionId } = await call(client, 'start_session', task)
@@ -121,9 +126,21 @@ describe.each([
     const review = await call(client, 'review_changes', { sessionId })
     expect(review.text).toMatch(/words\.txt[\s\S]*-harbour[\s\S]*\+deep/)
     const { revision } = review
-    const order = { sessionId, revision, title: 'Say how deep it is', publicationId: randomUUID() }
+    expect(review).toMatchObject({ draft: { title: expect.any(String) }, signals: [], notBorneOut: [] })
+    const verifying = { sessionId, revision, verificationId: randomUUID() }
+    const verified = await call(client, 'verify_changes', verifying)
+    expect(verified).toMatchObject({ state: 'failed', checks: [{ name: 'deep', state: 'failed', exitCode: 3 }] })
+    expect(verified.text).toMatch(/deep: failed, exit code 3\ndeep\nsounded/)
+    expect((await call(client, 'verify_changes', verifying))['checks']).toEqual(verified['checks'])
+    const order = { sessionId, revision, body: 'All checks pass.', publicationId: randomUUID() }
     await expect(call(client, 'publish_changes', { ...order, revision: 'f'.repeat(64) })).rejects.toThrow(/refused: 40/)
+    await expect(call(client, 'publish_changes', { ...order, verified: true })).rejects.toThrow(
+      'cloud_verification_required',
+    )
+    // Without a title it has the agent's draft.
     const published = await call(client, 'publish_changes', order)
+    expect(published['notBorneOut']).toEqual([{ text: 'All checks pass.' }])
+    expect(published.text).toContain('“All checks pass.”: no verification of this revision has passed')
     expect(published).toMatchObject({ status: 'succeeded', pullRequest: { number: expect.any(Number) } })
     expect((await call(client, 'publish_changes', order))['pullRequest']).toEqual(published['pullRequest'])
     const { number } = published['pullRequest'] as { number: number }
