@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { verifyStatement } from '@berth/client'
 import type { Artifact, Publication, SignedStatement, Statement, StatementKeySet } from '@berth/contract'
 import { systemClock } from '@berth/platform/kit/clock.ts'
@@ -11,15 +14,15 @@ import { DeliveryCrash } from '@berth/testing/faults/delivery-crash.ts'
 import type { Delivering } from '@berth/testing/git/delivering.ts'
 import { sampleRepository } from '@berth/testing/git/repositories.ts'
 import { reviewedChange, takeOver } from '@berth/testing/git/reviewed-change.ts'
-import { startTestService, type TestService } from '@berth/testing/services/service.ts'
+import { databaseUrl, startTestService, type TestService } from '@berth/testing/services/service.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { DeliveryContext } from '../../src/delivery/delivery-context.ts'
 import { gitText } from '../../src/git/run-git.ts'
 import { LOCAL_ACCOUNT, LocalHost } from '../../src/git-hosts/local/local-host.ts'
 import { insertArtifact } from '../../src/sessions/artifacts/artifact-sql.ts'
-import { revokeStatementKey } from '../../src/sessions/statements/statement-key-sql.ts'
 import { publishedStatementKeys, statementSigner } from '../../src/sessions/statements/statement-keys.ts'
 
+const berth = fileURLToPath(new URL('../../../cli/dist/berth.js', import.meta.url))
 const stack = new AsyncDisposableStack()
 let test: TestService
 let context: DeliveryContext
@@ -211,15 +214,44 @@ describe('the keys of statements', () => {
     await db().query('delete from statement_keys where kid <> $1', [before.kid])
   })
 
-  it('are taken back: their statements count no more, and another key signs', async () => {
+  it('begin with one, although the clocks of the first processes differ', async () => {
+    await db().query('delete from statement_keys')
+    const now = Date.now()
+    const clocks = [30, 0, 12, 45, 7, 21, 3, 59].map(seconds => new Date(now - seconds * 1000))
+    const signers = await Promise.all(clocks.map(at => statementSigner(db(), at)))
+    expect(new Set(signers.map(({ kid }) => kid)).size).toBe(1)
+    expect((await keysAt(new Date(now - 50_000))).keys).toHaveLength(1)
+  })
+
+  it('are taken back by `berth admin statement-key`: their statements count no more, and another key signs', async () => {
     await db().query('delete from statement_keys')
     const publication = await publish('revoked')
     const now = new Date()
     const { text } = await test.api.get(pathOf(publication))
     const { kid } = await statementSigner(db(), now)
-    expect(await revokeStatementKey(db(), kid, now)).toBe(true)
-    expect(await revokeStatementKey(db(), kid, now)).toBe(false)
+    const env = { DATABASE_URL: databaseUrl(test.db), BERTH_DATA_DIR: test.dataDir }
+    const command = async (...args: string[]) =>
+      (await promisify(execFile)(process.execPath, [berth, 'admin', 'statement-key', ...args], { env })).stdout
+    expect(await command('list')).toMatch(new RegExp(`^signs    ${kid}  from \\S+Z until \\S+Z\n$`))
+    expect(await command('revoke', kid)).toContain(`${kid} is revoked`)
+    await expect(command('revoke', kid)).rejects.toMatchObject({
+      stderr: expect.stringContaining('`berth admin statement-key list` shows them'),
+    })
     expect(await verifyStatement(text, await keysAt(now))).toMatchObject({ verified: false, reason: 'key_revoked' })
-    expect((await statementSigner(db(), now)).kid).not.toBe(kid)
+    const next = await statementSigner(db(), now)
+    expect(next.kid).not.toBe(kid)
+    const listed = (await command('list', '--json'))
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    const states = Object.fromEntries(listed.map(key => [key.kid, key.state]))
+    expect(states).toEqual({ [kid]: 'revoked', [next.kid]: 'signs' })
+    const { rows } = await db().query<{ sealed: boolean; audited: boolean }>(
+      `select sealed_private is not null as sealed, exists (
+         select from audit_log where action = 'statement_key.revoked' and target = 'key/' || kid) as audited
+       from statement_keys where kid = $1`,
+      [kid],
+    )
+    expect(rows).toEqual([{ sealed: false, audited: true }])
   })
 })

@@ -18,6 +18,8 @@ const DAY_MS = 24 * HOUR_MS
 /** As long as keys of tokens sign, and are public before that. */
 const SIGN_MS = 30 * DAY_MS
 const PUBLISH_AHEAD_MS = DAY_MS
+/** Clocks of processes differ by less, in milliseconds: a key that begins so soon was made by one whose clock is ahead. */
+const CLOCKS_MS = MINUTE_MS
 
 /**
  * Returns the keys, of which one signs now. Whoever needs them makes those that are missing, under a lock: the present one,
@@ -43,10 +45,13 @@ async function renewedKeys(db: Database, now: Date): Promise<readonly StatementK
 const signsFor = ({ signs_until, revoked_at }: StatementKeyRow, now: Date): boolean =>
   revoked_at === null && signs_until > now
 
+const hasBegun = ({ signs_from }: StatementKeyRow, now: Date): boolean =>
+  signs_from.getTime() <= now.getTime() + CLOCKS_MS
+
 /** Returns the time at which a missing key must begin to sign; null if none is missing. */
 function nextStart(rows: readonly StatementKeyRow[], now: Date): Date | null {
   const live = rows.filter(row => signsFor(row, now))
-  if (!live.some(({ signs_from }) => signs_from <= now)) return now
+  if (!live.some(row => hasBegun(row, now))) return now
   const last = live.reduce((latest, { signs_until }) => (signs_until > latest ? signs_until : latest), now)
   return last.getTime() - now.getTime() <= PUBLISH_AHEAD_MS ? last : null
 }
@@ -57,7 +62,8 @@ function nextStart(rows: readonly StatementKeyRow[], now: Date): Date | null {
  */
 export async function statementSigner(db: Database, now: Date): Promise<StatementSigner> {
   const keys = await renewedKeys(db, now)
-  const current = keys.findLast(row => signsFor(row, now) && row.signs_from <= now)
+  const live = keys.filter(row => signsFor(row, now))
+  const current = live.findLast(row => row.signs_from <= now) ?? live.find(row => hasBegun(row, now))
   if (current?.sealed_private == null) throw new Error('no key signs statements now')
   return openStatementKey(masterKeyOf(db), current.kid, current.sealed_private)
 }
