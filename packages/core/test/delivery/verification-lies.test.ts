@@ -143,7 +143,7 @@ describe('a check', () => {
         { name: 'says', run: 'echo 3 tests failed; exit 0' },
         {
           name: 'tells',
-          run: 'echo "$TOKEN"; printf "of %s" "$TOKEN"; echo; printenv OTHER || echo none',
+          run: 'echo "$TOKEN"; printf "of %s" "$TOKEN"; echo; printf %s "$TOKEN" | base64; printenv OTHER || echo none',
           secrets: ['TOKEN'],
         },
         { name: 'gets none', run: 'printenv TOKEN || echo none' },
@@ -161,11 +161,11 @@ describe('a check', () => {
     // It is shown as what it is: a check passes by its exit code.
     expect(seen(verification)).toEqual([
       'says | passed | 0 | 3 tests failed',
-      'tells | passed | 0 | [secret]\nof [secret]\nnone',
+      'tells | passed | 0 | [secret]\nof [secret]\n[secret]\nnone',
       'gets none | passed | 0 | none',
     ])
     const artifact = await of.at.api.get(of.at.path(`/artifacts/${verification.checks[1]?.artifactId}/content`))
-    expect(artifact.text).toBe('[secret]\nof [secret]\nnone\n')
+    expect(artifact.text).toBe('[secret]\nof [secret]\n[secret]\nnone\n')
     const gone = await environments.deleteSecret(made.id, 'TOKEN', both.body.environment.revision)
     expect(outcome(gone)).toBe('200')
     expect(await verified(of)).toMatchObject({ state: 'errored', error: { code: 'secret_unavailable' } })

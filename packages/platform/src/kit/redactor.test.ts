@@ -67,6 +67,29 @@ describe('a redactor', () => {
     }
   })
 
+  it.each([
+    ['alone', '', ''],
+    ['as `echo` writes it', '', '\n'],
+    ['behind a name', 'user:', ''],
+    ['behind one character', ':', ':'],
+    ['behind two', '::', '::'],
+    ['behind three', ':::', '\n'],
+  ])('finds a secret in base64 %s', (_, before, behind) => {
+    const secrets = ['eight888', 'nine99999', 'ten10101010', 'ÿûþ~~?>>?ÿÿÿ']
+    const redactor = new Redactor(secrets)
+    for (const secret of secrets) {
+      for (const encoding of ['base64', 'base64url'] as const) {
+        const encoded = Buffer.from(`${before}${secret}${behind}`).toString(encoding)
+        const shown = redactor.text(encoded)
+        expect(shown, encoded).toContain('[secret]')
+        // What is left are characters of the neighbours, which a byte of the value may share.
+        const left = Math.ceil((Buffer.byteLength(before) + Buffer.byteLength(behind)) / 3) * 4 + 4
+        expect(shown.length, encoded).toBeLessThanOrEqual('[secret]'.length + left)
+      }
+    }
+    expect(redactor.text('an eighth, ninety-nine, and a tenth')).toBe('an eighth, ninety-nine, and a tenth')
+  })
+
   it('does not mask part of a secret at either end of a text', () => {
     const secret = 'sk-proj-kA9$x.(z|w)[q]+"\\2 7f'
     const redactor = new Redactor([secret])
@@ -137,11 +160,11 @@ describe('text in pieces', () => {
     )
     const stream = redactor.stream()
     expect([stream.push('a line\n'), stream.settled()]).toEqual(['', 'a line\n'])
-    expect([stream.push('abcdefg'), stream.settled(), stream.push('x'), stream.settled()]).toEqual([
+    expect([stream.push('abcdefg'), stream.settled(), stream.push('.'), stream.settled()]).toEqual([
       '',
       '',
       '',
-      'abcdefgx',
+      'abcdefg.',
     ])
     expect([stream.push('svc_ru'), stream.settled(), stream.push('le'), stream.end()]).toEqual(['', '', '', 'svc_rule'])
   })

@@ -229,14 +229,34 @@ export class ProcessSecrets {
 export const knownSecrets = new ProcessSecrets()
 
 /**
- * Returns the written forms of a secret to mask: those of its whole value, and of each line of a multi-line key, because
- * programs that print files indent and number lines.
+ * Returns the written forms of a secret to mask: those of its whole value, also in base64, and of each line of a multi-line
+ * key, because programs that print files indent and number lines.
  */
 function writtenForms(secret: string): string[] {
   const lines = secret.split(/\r?\n/).map(line => line.trim())
   const parts = lines.length === 1 ? [] : lines.filter(line => !line.startsWith('-----'))
-  return [...new Set([secret, ...parts].flatMap(wholeForms))]
+  return [...new Set([...[secret, ...parts].flatMap(wholeForms), ...base64Forms(secret)])]
 }
+
+/**
+ * Returns the forms of a value in base64 and base64url, alone or at any place of a longer text that is encoded, such as
+ * `user:secret`. Of characters that also depend on a neighbour, only those of the value alone and of its line are taken.
+ */
+function base64Forms(secret: string): string[] {
+  const value = Buffer.from(secret)
+  const alone = [value, Buffer.concat([value, Buffer.from('\n')])].map(text => text.toString('base64'))
+  const within = [0, 1, 2].map(before => {
+    const text = Buffer.concat([Buffer.alloc(before), value])
+      .toString('base64')
+      .replace(/=+$/, '')
+    const isShared = (before + value.length) % 3 !== 0
+    return text.slice(before === 0 ? 0 : before + 1, isShared ? -1 : undefined)
+  })
+  const forms = [...alone, ...alone.map(text => text.replace(/=+$/, '')), ...within]
+  return [...forms, ...forms.map(toUrl)].filter(isMaskable)
+}
+
+const toUrl = (base64: string): string => base64.replaceAll('+', '-').replaceAll('/', '_')
 
 /**
  * Returns the forms in which a secret's whole value is written: as is, as a JSON string (a log line, a tool's answer),
