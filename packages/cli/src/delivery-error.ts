@@ -4,6 +4,8 @@ const meanings: Readonly<Record<string, string>> = {
   no_changes: 'the session has no changes',
   secret_in_changes:
     'the changes, the title or the body hold the value of a secret of the sandbox; remove it and review again',
+  conflict_markers:
+    'a file still holds the marks of a conflict with the base; have the agent resolve it and review again',
   workspace_expired: 'the sandbox is gone; `berth run --session` restores the workspace in a new one',
   session_archived: 'the session was archived',
   authority_revoked: 'the repository is no longer granted; an operator can grant it with `berth admin grant add`',

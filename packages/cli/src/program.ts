@@ -129,6 +129,7 @@ function addRun(program: Command, host: ProgramHost): void {
     .option('--file <path>', 'attach a file; repeat for several', (path, all: string[]) => [...all, path], [])
     .option('--output-schema <path>', 'ask for a JSON result that satisfies the JSON Schema of this file')
     .option('--steer', 'give it to the agent at work, at its next step; needs --session')
+    .option('--update-from-base', 'first merge the newest commits of its base into the workspace; needs --session')
     .option('-f, --follow', 'follow the run until it ends; Ctrl-C cancels it, a second Ctrl-C exits at once')
     .option('--json', 'print JSON: the events with --follow, otherwise the ids')
     .action(async (message: string, options: RunOptions, command: Command) => {

@@ -7,6 +7,8 @@ import { password, personWithPassword } from '@berth/testing/console/console-pag
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
 import { sessionOnRepository } from '@berth/testing/console/reviewed-session.ts'
 import type { Delivering } from '@berth/testing/git/delivering.ts'
+import { commitTo } from '@berth/testing/git/repositories.ts'
+import { until } from '@berth/testing/until.ts'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
@@ -274,6 +276,13 @@ describe('the changes of a Session', () => {
     // A link from elsewhere names no Session; its branch does.
     await page.goto(page.url().replace(/\?.*/, ''))
     await page.getByRole('link', { name: 'Its Session' }).click()
+    const gitDir = join(accounts.test.dataDir, 'repositories/sample/reviewed.git')
+    const moved = await commitTo(gitDir, 'main', at.baseOid, { moved: 'on\n' })
+    await deliveries.getByRole('button', { name: 'Update from base' }).click()
+    await until('the newest commit of the base in the workspace', async () => {
+      const { phase } = await at.api.session(at.session.id)
+      return phase === 'idle' && (await at.review()).baseOid === moved
+    })
     await deliveries.getByRole('button', { name: 'Merge when ready…' }).click()
     const dialog = page.getByRole('dialog', { name: 'Merge #1 when it is ready?' })
     await dialog.getByText('Greet in the evening').waitFor()

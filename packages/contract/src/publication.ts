@@ -13,6 +13,7 @@ export const publicationErrors = [
   'review_changed',
   'no_changes',
   'secret_in_changes',
+  'conflict_markers',
   'workspace_expired',
   'session_archived',
   'withdrawn',

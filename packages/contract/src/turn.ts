@@ -88,6 +88,12 @@ export const SubmitTurn = Type.Object(
           '`start` begins a Run, and is refused while one is active. `steer` gives the message to the agent at work, at its next step; without an active Run it begins one.',
       }),
     ),
+    updateFromBase: Type.Optional(
+      Type.Boolean({
+        description:
+          'Merge the newest commits of the branch that the work goes to into the workspace before the agent begins; for a Turn that begins a Run in a Session with a repository. What conflicts is left in the files, and the agent is told.',
+      }),
+    ),
   },
   { title: 'SubmitTurn', description: 'Submits a Turn.', ...closed },
 )

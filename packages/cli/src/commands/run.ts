@@ -29,6 +29,8 @@ export interface RunOptions {
   readonly outputSchema?: string
   /** The message is for the agent at work. */
   readonly steer?: boolean
+  /** The newest commits of the base come into the workspace before the agent begins. */
+  readonly updateFromBase?: boolean
   readonly follow?: boolean
   readonly json?: boolean
 }
@@ -44,11 +46,15 @@ export async function run(message: string, options: RunOptions, io: CommandIo): 
     )
   }
   if (options.steer === true && session === undefined) throw new UsageError('--steer needs --session')
+  if (options.updateFromBase === true && session === undefined) {
+    throw new UsageError('--update-from-base needs --session: a new session begins at the newest commit')
+  }
   if (base !== undefined && repository === undefined) throw new UsageError('--base needs --repository')
   const turn: SubmitTurn = {
     ...(await readTurn(message, options.file, io.stdin)),
     ...(await readOutput(options.outputSchema)),
     ...(options.steer === true && { mode: 'steer' }),
+    ...(options.updateFromBase === true && { updateFromBase: true }),
   }
   const source = repository === undefined ? undefined : await sourceOf(io, repository, base)
   const create = source !== undefined && isPersonal(io) ? 'createOrganizationSession' : 'createSession'

@@ -9,6 +9,7 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
     "run 'say what this repository does' --repository acme/web --follow",
     "run --session $SESSION 'and now the tests'",
     "run --session $SESSION --steer 'leave the schema alone'",
+    "run --session $SESSION --update-from-base 'bring the work onto it' --follow",
     'run --runtime shell --follow - < script.sh',
     "run 'list the open questions' --output-schema schema.json --follow --json | jq '.data.result.output // empty'",
   ],

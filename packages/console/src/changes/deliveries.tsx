@@ -16,6 +16,7 @@ import { waitsFor } from './check-labels.ts'
 import { Checks } from './checks.tsx'
 import { deliveryReason } from './delivery-text.ts'
 import { checksQuery, mergesQuery, publicationsQuery } from './queries.ts'
+import { UpdateFromBase } from './update-from-base.tsx'
 
 const FollowUpThread = lazy(async () => ({ default: (await import('../pulls/follow-up-thread.tsx')).FollowUpThread }))
 const MergeDialog = lazy(async () => ({ default: (await import('./merge-dialog.tsx')).MergeDialog }))
@@ -218,6 +219,9 @@ function MergeLine(props: { session: Session; publication: Publication; asks: bo
               Merge when ready…
             </Button>
           </div>
+          {known?.state === 'open' && session.source !== undefined && (
+            <UpdateFromBase session={session} base={session.source.baseBranch} />
+          )}
           {waits.length > 0 && <span className="text-xs text-warning">{waits.join(' ')}</span>}
         </div>
       )}

@@ -8,6 +8,7 @@ const reasons: Readonly<Record<string, string>> = {
   review_changed: 'the changes have moved on since they were read; read them again and publish that',
   no_changes: 'there is nothing to deliver',
   secret_in_changes: 'a file holds a secret of this Session; ask the agent to take it out',
+  conflict_markers: 'a file still holds the marks of a conflict with the base; ask the agent to resolve it',
   workspace_expired: 'the sandbox was released; start it and read the changes again',
   session_archived: 'the Session was archived',
   authority_revoked: 'whoever asked for it may no longer do it',

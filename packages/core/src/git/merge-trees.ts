@@ -21,6 +21,9 @@ export interface TreeMerge {
   readonly signal: AbortSignal
 }
 
+/** What conflict markers call the side of a Session's work. */
+export const WORK_SIDE = 'work'
+
 /** Of each git: comparing lines takes some 43 bytes of memory for each byte of a file. */
 const bounds = { memoryBytes: 1024 ** 3, cpuSeconds: 120, fileBytes: 1024 ** 3 }
 const nobodys = {
@@ -120,6 +123,15 @@ export async function newestAncestor(
 export async function isAncestor(gitDir: string, oid: string, of: string, signal: AbortSignal): Promise<boolean> {
   const args = ['merge-base', '--is-ancestor', oid, of]
   return (await runGit(args, { gitDir, exits: [0, 1, 128], signal })).exitCode === 0
+}
+
+/** Returns how many commits one commit has that another lacks, up to a bound. */
+export async function countAhead(
+  gitDir: string,
+  { oid, of, most }: { readonly oid: string; readonly of: string; readonly most: number },
+  signal: AbortSignal,
+): Promise<number> {
+  return Number(await gitText(['rev-list', '--count', `--max-count=${most}`, oid, `^${of}`], { gitDir, signal }))
 }
 
 /** Returns the best common ancestor of two commits; null if there is none. */

@@ -97,6 +97,12 @@ export const sendMessage = tool({
           'Give the message to the agent at work, at its next step. Without a run it begins one. Not every runtime can.',
       }),
     ),
+    updateFromBase: Type.Optional(
+      Type.Boolean({
+        description:
+          'First merge the newest commits of the branch that the work goes to into the workspace. The agent is told what conflicts.',
+      }),
+    ),
     outputSchema: outputSchema(),
     turnId: id(),
   }),
@@ -107,7 +113,10 @@ export const sendMessage = tool({
     status: Type.String(),
     sequence: session.sequence,
   }),
-  async run({ sessionId, message, steer, outputSchema: schema, turnId = crypto.randomUUID() }, { client, signal }) {
+  async run(
+    { sessionId, message, steer, updateFromBase, outputSchema: schema, turnId = crypto.randomUUID() },
+    { client, signal },
+  ) {
     // Read before the Turn is sent, so that every Event of its Run comes after it.
     const { session } = await client.call('getSession', { sessionId }, { signal })
     const { run } = await client.call(
@@ -118,6 +127,7 @@ export const sendMessage = tool({
         body: {
           message,
           ...(steer === true && { mode: 'steer' as const }),
+          ...(updateFromBase === true && { updateFromBase }),
           ...(schema !== undefined && { output: { schema } }),
         },
       },

@@ -17,7 +17,7 @@ import { cutText, storable } from '@berth/core/sessions/log/bounded-text.ts'
 import type { EventDraft } from '@berth/core/sessions/log/envelope.ts'
 import { openPlace } from '@berth/core/sessions/reviews/open-place.ts'
 import { ReviewRefused } from '@berth/core/sessions/reviews/review-place.ts'
-import type { Bring } from '@berth/core/sessions/turns/bring.ts'
+import type { AskedBring, Bring } from '@berth/core/sessions/turns/bring.ts'
 import type { TurnRow } from '@berth/core/sessions/turns/turn.ts'
 import { observed } from '@berth/platform/telemetry/observe.ts'
 import type { LeaseScript } from '@berth/sandboxes/lease-program.ts'
@@ -105,7 +105,7 @@ async function plan(
   context: ExecutionContext,
   claim: RunClaim,
   lease: LeaseRow,
-  { id: turnId, bring }: { readonly id: string; readonly bring: readonly Bring[] },
+  { id: turnId, bring }: { readonly id: string; readonly bring: readonly AskedBring[] },
   signal: AbortSignal,
 ): Promise<Planned> {
   for (const pauseMs of [...hostPausesMs, null]) {
@@ -141,24 +141,31 @@ async function requireSource(context: ExecutionContext, claim: RunClaim): Promis
 
 /**
  * Brings the commits into the mirror.
- * @returns them; where the host no longer has one of the base, since that was rewritten, the present tip in its place
+ * @returns them; where none of the base is named, or the host no longer has it, since that was rewritten, the present tip
  */
 async function fetchBring(
   { sources }: ExecutionContext,
   source: DeliverySource,
-  bring: readonly Bring[],
+  bring: readonly AskedBring[],
   signal: AbortSignal,
 ): Promise<readonly Bring[]> {
+  const tip = async (): Promise<Bring> => {
+    const { oid } = await source.host.readBranch(source.repository, source.baseBranch, signal)
+    await sources.mirror({ ...source, baseOid: oid }, signal)
+    return { kind: 'base', oid }
+  }
   const found: Bring[] = []
   for (const each of bring) {
+    if (each.oid === null) {
+      found.push(await tip())
+      continue
+    }
     try {
       await sources.mirror({ ...source, baseOid: each.oid }, signal)
       found.push(each)
     } catch (error) {
       if (!(error instanceof GitHostError) || error.kind !== 'not_found' || each.kind !== 'base') throw error
-      const { oid } = await source.host.readBranch(source.repository, source.baseBranch, signal)
-      await sources.mirror({ ...source, baseOid: oid }, signal)
-      found.push({ kind: 'base', oid })
+      found.push(await tip())
     }
   }
   return found

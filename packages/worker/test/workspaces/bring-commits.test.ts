@@ -170,6 +170,56 @@ describe('the base of a pull request that moved', () => {
   })
 })
 
+describe('a person who updates from the base', () => {
+  it('gets its newest commits into the files before the agent begins, and publishes on top of them', async () => {
+    const place = await begin()
+    const { at, gitDir } = place
+    await at.shell('sed -i "1s/.*/mine/" file')
+    const { result } = await at.publish()
+    const first = await commitTo(gitDir, 'main', at.baseOid, { one: '1\n' })
+    const newest = await commitTo(gitDir, 'main', first, { two: '2\n' })
+    const { run } = await at.api.submitTurn(at.session.id, 'cat /workspace/project/two', { updateFromBase: true })
+    await at.api.runEnded(at.session.id, run.id)
+    await until('a sealed run', async () => (await at.api.session(at.session.id)).phase === 'idle')
+    const review = await at.review()
+    expect([review.baseOid, pathsOf(review)]).toEqual([newest, ['file']])
+    const second = await at.publish({ branch: result?.branch })
+    expect(await parentsOf(gitDir, second.result?.commitSha ?? '')).toEqual([result?.commitSha, newest])
+  })
+
+  it('publishes no marks of a conflict, and pushes once they are gone', async () => {
+    const place = await begin()
+    const { at, gitDir } = place
+    await at.shell('sed -i "1s/.*/mine/" file; echo "<<<<<<< HEAD" > notes; echo "see <<<<<<< work" >> notes')
+    const { result } = await at.publish()
+    const branch = result?.branch ?? ''
+    await commitTo(gitDir, 'main', at.baseOid, { file: lines('theirs') })
+    const { run } = await at.api.submitTurn(at.session.id, 'true', { updateFromBase: true })
+    await at.api.runEnded(at.session.id, run.id)
+    await until('a sealed run', async () => (await at.api.session(at.session.id)).phase === 'idle')
+    expect(await read(place, 'file')).toContain('<<<<<<< work\nmine\n')
+    const refused = await at.publish({ branch })
+    expect(refused).toMatchObject({ status: 'failed', lastError: { code: 'conflict_markers' } })
+    expect(await tipOf(gitDir, branch)).toBe(result?.commitSha)
+    await at.shell('sed -i "/^<<<<<<<\\|^=======\\|^>>>>>>>/d" file')
+    expect(await at.publish({ branch })).toMatchObject({ status: 'succeeded' })
+  })
+
+  it('asks for it with a Turn that begins a Run, in a Session with a repository', async () => {
+    const { at } = await begin()
+    const put = (sessionId: string, more: object) =>
+      test.api.put(`/v1/sessions/${sessionId}/turns/${randomUUID()}`, { message: 'm', updateFromBase: true, ...more })
+    const bare = await test.api.createSession({ runtime: 'shell' })
+    for (const refused of [
+      await put(at.session.id, { mode: 'steer' }),
+      await put(at.session.id, { replyTo: { interactionId: 'i' } }),
+      await put(bare.id, {}),
+    ]) {
+      expect([refused.status, refused.body]).toMatchObject([400, { issues: [{ path: ['updateFromBase'] }] }])
+    }
+  })
+})
+
 describe('commits that somebody else pushed', () => {
   it('are taken into the files, and the next commit goes on top of them', async () => {
     const place = await begin()

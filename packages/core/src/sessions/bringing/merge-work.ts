@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Blobs } from '@berth/platform/storage/blobs/blobs.ts'
 import { nobody } from '@berth/sandboxes/confined/confined.ts'
 import type { Conflict } from '../../checkpoints/brought.ts'
-import { letWrite, mergeTrees, writingTo } from '../../git/merge-trees.ts'
+import { letWrite, mergeTrees, WORK_SIDE, writingTo } from '../../git/merge-trees.ts'
 import { openOwnRepository, takePack } from '../../git/own-repository.ts'
 import { gitText, runGit } from '../../git/run-git.ts'
 import { readPath } from '../reviews/changes.ts'
@@ -79,7 +79,7 @@ export async function mergeWork(
         if (fromPack !== null) {
           await takePack(repository, await blobs.get(fromPack), { strict: false, bounds: bounds.git, signal: within })
         }
-        const names = { ours: 'work', theirs: kind }
+        const names = { ours: WORK_SIDE, theirs: kind }
         const merged = await mergeTrees({ repository, from, ours: after, theirs: oid, names, signal: within })
         const found = merged.conflicts.map(({ path, kind: how }) => ({ path: readPath(path), kind: how }))
         if (kind === 'pushed' && found.length > 0) throw new PushConflict(bounded(found))

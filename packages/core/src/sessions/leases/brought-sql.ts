@@ -23,6 +23,17 @@ export async function markBrought(tx: Queryable, leaseId: string, brought: Broug
   })
 }
 
+/** Returns whether the attached workspace of a Session holds commits besides the pinned one. */
+export async function hasBrought(db: Queryable, key: SessionKey): Promise<boolean> {
+  const { rowCount } = await db.query({
+    text: `
+      select from leases
+      where organization_id = $1 and session_id = $2 and ended_at is null and brought is not null`,
+    values: [key.organizationId, key.sessionId],
+  })
+  return rowCount > 0
+}
+
 /** Returns the tip that somebody else gave the branch of a Session's work and that its attached workspace holds. */
 export async function readBroughtHead(db: Queryable, key: SessionKey): Promise<Brought['head']> {
   const { rows } = await db.query<{ head: Brought['head'] }>({

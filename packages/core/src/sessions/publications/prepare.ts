@@ -14,6 +14,7 @@ import { attribute } from './attribution.ts'
 import { freeBranch } from './branch-name.ts'
 import { commitName, messageOf, signedCommit, withTrailers } from './commit.ts'
 import { type Start, startOfUnborn } from './first-commit.ts'
+import { hasMarkers } from './has-markers.ts'
 import { hasSecret } from './has-secret.ts'
 import type { Prepared, PublicationRow } from './publication.ts'
 import { PublicationFailed } from './publication-failed.ts'
@@ -27,7 +28,7 @@ export async function reviewOf(context: DeliveryContext, claim: PublicationClaim
 }
 
 /**
- * Checks that the workspace is still as it was reviewed and that nothing to deliver holds a secret, and settles the
+ * Checks that the workspace is still as it was reviewed and that nothing to deliver holds a secret or a conflict, and settles the
  * commit: its parents, its id unless the host is to make it, and the tip that the branch must have. A branch is only ever
  * moved from a commit that this Session put there, or that somebody else put on top and the workspace holds.
  * @throws PublicationFailed, GitHostError
@@ -42,6 +43,7 @@ export async function prepare(
   await requireUnchanged(context, claim, source, review, signal)
   if (review.head_tree === review.base_tree) throw new PublicationFailed('no_changes')
   if (await hasSecret(context, claim, source, review, signal)) throw new PublicationFailed('secret_in_changes')
+  if (await hasMarkers(context, claim, source, review, signal)) throw new PublicationFailed('conflict_markers')
   return settle(context, claim, source, review, signal)
 }
 

@@ -1,4 +1,4 @@
-import { limits, type SubmitTurn, type TurnAdmission } from '@berth/contract'
+import { emptyTreeOid, limits, type SubmitTurn, type TurnAdmission } from '@berth/contract'
 import { invalidField, refusal, sessionNotFound } from '@berth/platform/kit/refusal.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
@@ -67,6 +67,10 @@ export async function admitTurn(
   if (steers && output !== null) {
     throw invalidField(['output'], 'belongs to the Turn that starts a Run; a message that steers may join one')
   }
+  if (body.updateFromBase && (replyTo !== null || steers)) {
+    throw invalidField(['updateFromBase'], 'belongs to the Turn that starts a Run: the agent has begun otherwise')
+  }
+  const bring = body.updateFromBase ? { bring: [{ kind: 'base' as const, oid: null }] } : {}
   if (output !== null) checkOutputSchema(output.schema, ['output', 'schema'])
   const admission = await context.db.transaction(async tx => {
     const [session, known] = await Promise.all([lockVisibleSession(tx, principal, key), findTurn(tx, key, turnId)])
@@ -86,8 +90,10 @@ export async function admitTurn(
       steers,
       author: principal,
       now,
+      ...bring,
       ...platform,
     }
+    if (body.updateFromBase) refuseUnlessBased(session)
     const { row, queued, budgeted } =
       replyTo === null
         ? { ...(await beginOrJoin(context, tx, session, turn)), budgeted: false }
@@ -154,6 +160,14 @@ async function answerTurn(
   const inserted = await insertTurn(tx, session, turn, reply.interaction.run_id)
   await answerByTurn(tx, principal, key, { ...reply, turnId: turn.id }, turn.now)
   return { ...inserted, budgeted: reply.budget !== undefined }
+}
+
+/** @throws ApiError 400 if the Session has no branch whose commits could come into its workspace */
+function refuseUnlessBased({ source }: SessionRow): void {
+  if (source === null) throw invalidField(['updateFromBase'], 'the Session has no repository')
+  if (source.baseOid === emptyTreeOid) {
+    throw invalidField(['updateFromBase'], 'the repository had no commit when the Session began')
+  }
 }
 
 function refuseIfFull(session: SessionRow): void {
