@@ -61,7 +61,7 @@ async function serve(end: { publication: object; merge: object }): Promise<Scrip
     if (path.endsWith(`/runs/${run.id}`)) sendJson(response, 200, { run: { ...run, result: { summary } } })
     else if (path.endsWith(`/sessions/${session.id}`))
       sendJson(response, 200, { session: { ...session, lastRun: run } })
-    else if (path.endsWith('/repository/review')) sendJson(response, 200, { review })
+    else if (path.includes('/repository/review')) sendJson(response, 200, { review })
     else if (path.includes('/merges/')) {
       const over = method === 'GET' && ++reads > 1
       const status = { status: over ? 'succeeded' : 'waiting', pullRequestNumber: 7 }
