@@ -59,6 +59,14 @@ export const FollowUpRequest = Type.Object(
       default: [...followableCauses],
       description: 'What makes the agent work on.',
     }),
+    people: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 100, pattern: '^\\S+$' }), {
+        maxItems: 50,
+        uniqueItems: true,
+        description:
+          'Logins at the Git host whose reviews and comments count, beside those of people who may push to the repository. Absent: those that it has.',
+      }),
+    ),
   },
   { title: 'FollowUpRequest', description: 'The bounds of a follow-up.', ...closed },
 )
@@ -82,6 +90,9 @@ export const FollowUp = Type.Object(
     until: DateTime,
     merge: openString(followUpMerges),
     on: Type.Array(openString(followableCauses)),
+    people: Type.Array(Type.String(), {
+      description: 'Logins whose words count beside those of people who may push.',
+    }),
     headSha: nullable(CommitOid),
     history: Type.Array(
       Type.Object(

@@ -49,6 +49,28 @@ const signer = Type.Enum(['deployment', 'host'], {
     'Who signs. `deployment`: its key, if it has one. `host`: the Git host makes the commit, as the app, and signs it. The person is a co-author then, whatever `author` says, and a Publication to a host that signs no commits fails with `commit_not_signed`.',
 })
 
+const followUps = {
+  label: nullable(
+    Type.String({
+      ...{ minLength: 1, maxLength: 100 },
+      description: 'The label whose removal from a pull request stops its follow-up; null: `berth`.',
+    }),
+  ),
+  assignee: nullable(
+    Type.String({
+      ...{ minLength: 1, maxLength: 100, pattern: '^\\S+$' },
+      description: 'The login whose removal from the assignees stops it; null: `berth`, and that of every app.',
+    }),
+  ),
+  baseCommits: nullable(
+    Type.Integer({
+      ...{ minimum: 1, maximum: 10_000 },
+      description:
+        'By more commits the base may not be ahead of a pull request that is followed: they are brought into the work then. Null: only if the host asks for it.',
+    }),
+  ),
+}
+
 const RunBounds = Type.Object(
   { costUsd: nullable(Dollars), turns: nullable(Count), seconds: nullable(Count) },
   { description: 'Null: no bound.', ...open },
@@ -106,6 +128,10 @@ export const OrganizationSettings = Type.Object(
       { description: 'What Publications add to the description of their pull requests.', ...open },
     ),
     egress: EgressPolicy,
+    followUps: Type.Object(followUps, {
+      description: 'How pull requests are followed until they are merged.',
+      ...open,
+    }),
     rate: Type.Object(
       {
         burst: Count,
@@ -142,6 +168,12 @@ export const UpdateOrganizationSettings = Type.Object(
             'Template, in Markdown, of the section at the end of each pull request, of which 16 lines are kept: `{verification}`, `{checks}`, `{signals}`, `{people}`, `{models}` and `{links}` stand for facts. Null: the usual one. Empty: no section.',
         }),
       ),
+    ),
+    followUps: Type.Optional(
+      Type.Object(Type.Partial(Type.Object(followUps)).properties, {
+        description: 'How pull requests are followed. A member that is absent stays as it is.',
+        ...closed,
+      }),
     ),
   },
   {

@@ -1358,6 +1358,8 @@ export interface FollowUp {
   until: string
   merge: string
   on: string[]
+  /** Logins whose words count beside those of people who may push. */
+  people: string[]
   headSha: string | null
   /** Its Turns, at most 20, newest first. */
   history: Array<{
@@ -1413,6 +1415,8 @@ export interface FollowUpOfTrigger {
   merge?: 'never' | 'when_ready'
   /** What makes the agent work on. */
   on?: Array<'checks' | 'reviews' | 'conflicts' | 'base'>
+  /** Logins at the Git host whose reviews and comments count, beside those of people who may push to the repository. Absent: those that it has. */
+  people?: string[]
 }
 
 /** The bounds of a follow-up. */
@@ -1427,6 +1431,8 @@ export interface FollowUpRequest {
   merge?: 'never' | 'when_ready'
   /** What makes the agent work on. */
   on?: Array<'checks' | 'reviews' | 'conflicts' | 'base'>
+  /** Logins at the Git host whose reviews and comments count, beside those of people who may push to the repository. Absent: those that it has. */
+  people?: string[]
 }
 
 /** The service follows a pull request from now on. */
@@ -2103,6 +2109,15 @@ export interface OrganizationSettings {
     neverHosts: string[]
     /** By the name of a secret, the ids of the environments that may use it. A secret that is not named is free for all. */
     secretEnvironments: Record<string, string[]>
+  }
+  /** How pull requests are followed until they are merged. */
+  followUps: {
+    /** The label whose removal from a pull request stops its follow-up; null: `berth`. */
+    label: string | null
+    /** The login whose removal from the assignees stops it; null: `berth`, and that of every app. */
+    assignee: string | null
+    /** By more commits the base may not be ahead of a pull request that is followed: they are brought into the work then. Null: only if the host asks for it. */
+    baseCommits: number | null
   }
   /** Requests that each membership and installation may send. */
   rate: {
@@ -3251,6 +3266,8 @@ export interface SubmitTurn {
   output?: OutputRequest
   /** `start` begins a Run, and is refused while one is active. `steer` gives the message to the agent at work, at its next step; without an active Run it begins one. */
   mode?: 'start' | 'steer'
+  /** Merge the newest commits of the branch that the work goes to into the workspace before the agent begins; for a Turn that begins a Run in a Session with a repository. What conflicts is left in the files, and the agent is told. */
+  updateFromBase?: boolean
 }
 
 export interface TerminalTicket {
@@ -3561,6 +3578,15 @@ export interface UpdateOrganizationSettings {
   }
   /** Template, in Markdown, of the section at the end of each pull request, of which 16 lines are kept: `{verification}`, `{checks}`, `{signals}`, `{people}`, `{models}` and `{links}` stand for facts. Null: the usual one. Empty: no section. */
   pullRequestSection?: string | null
+  /** How pull requests are followed. A member that is absent stays as it is. */
+  followUps?: {
+    /** The label whose removal from a pull request stops its follow-up; null: `berth`. */
+    label?: string | null
+    /** The login whose removal from the assignees stops it; null: `berth`, and that of every app. */
+    assignee?: string | null
+    /** By more commits the base may not be ahead of a pull request that is followed: they are brought into the work then. Null: only if the host asks for it. */
+    baseCommits?: number | null
+  }
 }
 
 /** Changes the given fields of a Session. */

@@ -15,6 +15,7 @@ const followUp: FollowUp = {
   until: '2026-01-08T00:00:00Z',
   merge: 'never',
   on: ['checks'],
+  people: [],
   headSha: null,
   history: [],
   startedAt: '2026-01-01T00:00:00Z',

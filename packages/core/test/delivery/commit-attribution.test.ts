@@ -175,6 +175,18 @@ describe('the choice of an organization', () => {
     expect(outcome(await admin.api.put('/cloud/settings', { pullRequestSection: template }))).toBe('200')
     await admin.api.put('/cloud/settings', { ...none, dayUsd: 6 })
     expect([await section(admin.api), await section(stranger.api)]).toEqual([template, null])
+    const follows = async (api: Api) => Object((await api.get('/cloud/settings')).body)['followUps']
+    expect(outcome(await admin.api.put('/cloud/settings', { followUps: { label: 'agent', baseCommits: 20 } }))).toBe(
+      '200',
+    )
+    expect(outcome(await admin.api.put('/cloud/settings', { followUps: { baseCommits: 30 } }))).toBe('200')
+    const chosen = { label: 'agent', assignee: null, baseCommits: 30 }
+    expect([await follows(admin.api), (await follows(stranger.api)).label]).toEqual([chosen, null])
+    expect(outcome(await member.api.put('/cloud/settings', { followUps: { label: null } }))).toBe(
+      '403 insufficient_scope',
+    )
+    const changes = await admin.api.get('/cloud/audit?action=organization.follow_ups_changed')
+    expect(Object(changes.body)['entries']).toMatchObject([{ details: chosen }, { details: { baseCommits: 20 } }])
     const audit = await admin.api.get('/cloud/audit?action=organization.section_changed')
     expect(Object(audit.body)['entries']).toMatchObject([{ details: { section: template } }])
     const { body } = await admin.api.get('/cloud/audit?action=organization.commits_changed')

@@ -49,6 +49,7 @@ const valuesOf = (key: SessionKey, { request, by, ...begun }: BegunFollowUp, now
   by.id,
   begun.headSha,
   now,
+  request.people ?? null,
 ]
 
 /** Inserts a follow-up, which watches at once. The caller holds the Session's lock, and has found none of the pull request. */
@@ -62,9 +63,10 @@ export async function insertFollowUp(
   const { rows } = await tx.query<FollowUpRow>({
     text: `
       insert into follow_ups (organization_id, session_id, publication_id, max_attempts, budget_usd, until, merge, causes,
-        started_by_kind, started_by_id, head_sha, created_at, updated_at, due_at, state,
+        started_by_kind, started_by_id, head_sha, created_at, updated_at, due_at, state, people,
         pull_number, pull_url, pull_title, pull_state)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $12, 'watching', $13, $14, $15, $16) returning *`,
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $12, 'watching', coalesce($13::text[], '{}'),
+        $14, $15, $16, $17) returning *`,
     values: [...valuesOf(key, begun, now), number, url, title, draft ? 'draft' : 'open'],
   })
   return one(rows)
@@ -84,7 +86,7 @@ export async function replaceFollowUp(
   const { rows } = await tx.query<FollowUpRow>({
     text: `
       update follow_ups set max_attempts = $4, budget_usd = $5, until = $6, merge = $7, causes = $8,
-        started_by_kind = $9, started_by_id = $10, head_sha = $11, updated_at = $12, due_at = $12, failures = 0,
+        started_by_kind = $9, started_by_id = $10, head_sha = $11, updated_at = $12, due_at = $12, failures = 0, people = coalesce($13::text[], people),
         cursor = null, claim = null, claimed_until = null,
         round = case when ${rested} then round + 1 else round end,
         attempts = case when ${rested} then 0 else attempts end,

@@ -63,6 +63,8 @@ export interface FollowUpRow {
   readonly until: Date
   readonly merge: FollowUpMerge
   readonly causes: readonly FollowableCause[]
+  /** Logins at the host whose words count beside those of people who may push. */
+  readonly people: readonly string[]
   readonly started_by_kind: 'person' | 'app_installation'
   readonly started_by_id: string
   readonly head_sha: string | null
@@ -97,6 +99,7 @@ export function toFollowUp(row: FollowUpRow): FollowUp {
     until: row.until.toISOString(),
     merge: row.merge,
     on: [...row.causes],
+    people: [...row.people],
     headSha: row.head_sha,
     history: row.turns
       .slice(-followUpLimits.history)

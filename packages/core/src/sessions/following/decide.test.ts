@@ -30,6 +30,7 @@ const row: FollowUpRow = {
   spent_usd: '0',
   until: new Date('2026-12-06T12:00:00Z'),
   merge: 'never',
+  people: [],
   causes: ['checks', 'reviews', 'conflicts', 'base'],
   started_by_kind: 'person',
   started_by_id: 'i',
@@ -89,6 +90,7 @@ const turn = (set: Partial<TurnFacts> = {}): TurnFacts => ({
 const given = (set: Partial<Facts> = {}): Facts => ({
   ...{ now, row, observed: seen(), writers: new Set(['ann']), session: { isBusy: false, canContinue: true } },
   ...{ isAuthorized: true, turn: null, published: new Set([head]), tree: 'tree', merge: null, isVerified: false },
+  ...{ stops: { label: null, assignee: null }, isOutdated: false },
   ...set,
 })
 /** The decision in a word: its kind and what tells it from others of the kind. */
@@ -143,6 +145,26 @@ const table: readonly [string, Partial<Facts>, string][] = [
   ['its label is gone', { row: { ...row, marks: { labels: ['Berth'] } } }, 'stop null'],
   ['another label is gone', { row: { ...row, marks: { labels: ['bug'] } } }, 'wait 120000 person settled'],
   ['its assignment is gone', { row: { ...row, marks: { assignees: ['berth[bot]'] } } }, 'stop null'],
+  [
+    "the organization's label is gone",
+    { row: { ...row, marks: { labels: ['Agent'] } }, stops: { label: 'agent', assignee: null } },
+    'stop null',
+  ],
+  [
+    'the usual label is gone, and the organization has another',
+    { row: { ...row, marks: { labels: ['berth'] } }, stops: { label: 'agent', assignee: null } },
+    'wait 120000 person settled',
+  ],
+  [
+    "the assignment of the organization's app is gone",
+    { row: { ...row, marks: { assignees: ['acme[bot]'] } }, stops: { label: null, assignee: 'Acme' } },
+    'stop null',
+  ],
+  [
+    'the assignment of another app is gone',
+    { row: { ...row, marks: { assignees: ['other[bot]'] } }, stops: { label: null, assignee: 'acme' } },
+    'wait 120000 person settled',
+  ],
   [
     'it needs a person',
     { row: resting('attempts_used'), observed: seen({ checks: [red('test')] }) },
@@ -218,6 +240,17 @@ const table: readonly [string, Partial<Facts>, string][] = [
     'turn checks',
   ],
   ['its base moved', { observed: seen({ pull: { ...pull, blockers: ['behind'] } }) }, 'turn base'],
+  ['its base is ahead by more than the organization lets it', { isOutdated: true }, 'turn base'],
+  [
+    'its base is ahead as before',
+    { row: { ...row, seen: [`base ${head} ${base}`] }, isOutdated: true },
+    'wait 120000 person settled',
+  ],
+  [
+    'its base is ahead, and a moved base is not followed',
+    { row: { ...row, causes: ['checks'] }, isOutdated: true },
+    'wait 120000 person settled',
+  ],
   [
     'its base moved as before',
     { row: { ...row, seen: [`base ${head} ${base}`] }, observed: seen({ pull: { ...pull, blockers: ['behind'] } }) },

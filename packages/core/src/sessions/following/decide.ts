@@ -46,11 +46,22 @@ function endOf({ pull, branchDeleted }: Observation): Decision | null {
   return null
 }
 
-/** The label, and the end of the login of an assignee, whose removal stops a follow-up. */
-const isOurLabel = (label: string): boolean => label.toLowerCase() === 'berth'
-const isProgram = (login: string): boolean => /^berth$|\[bot\]$/i.test(login)
+/** Whether the removal of a label, or of a login from the assignees, stops a follow-up. */
+const isOurLabel =
+  (own: string | null) =>
+  (label: string): boolean =>
+    label.toLowerCase() === (own ?? 'berth').toLowerCase()
+const isOurLogin =
+  (own: string | null) =>
+  (login: string): boolean =>
+    own === null
+      ? /^berth$|\[bot\]$/i.test(login)
+      : login.toLowerCase().replace(/\[bot\]$/, '') === own.toLowerCase().replace(/\[bot\]$/, '')
 
-function stopOf({ row, writers }: Facts, { comments, reviews, labels, assignees }: Observation): Decision | null {
+function stopOf(
+  { row, writers, stops }: Facts,
+  { comments, reviews, labels, assignees }: Observation,
+): Decision | null {
   const seen = new Set(row.seen)
   const asks = [...comments, ...reviews.flatMap(review => [review, ...review.comments])].find(
     one => !seen.has(keyOf(one)) && !one.isOurs && writers.has(one.author.login) && stopCommand.test(one.body),
@@ -59,7 +70,8 @@ function stopOf({ row, writers }: Facts, { comments, reviews, labels, assignees 
   const { marks } = row
   const isGone = (before: readonly string[] | undefined, now: readonly string[], ours: (name: string) => boolean) =>
     before?.some(name => ours(name) && !now.includes(name)) === true
-  if (isGone(marks.labels, labels, isOurLabel) || isGone(marks.assignees, assignees, isProgram)) {
+  const [isLabel, isLogin] = [isOurLabel(stops.label), isOurLogin(stops.assignee)]
+  if (isGone(marks.labels, labels, isLabel) || isGone(marks.assignees, assignees, isLogin)) {
     return { kind: 'stop', by: null }
   }
   return null
@@ -134,7 +146,8 @@ function eventOf(
     ['conflicts', 'conflict'],
     ['base', 'behind'],
   ] as const) {
-    if (!follows(cause) || baseOid === null || !pull.blockers.includes(blocker)) continue
+    const stands = pull.blockers.includes(blocker) || (cause === 'base' && facts.isOutdated)
+    if (!follows(cause) || baseOid === null || !stands) continue
     const key = `${cause} ${pull.headOid} ${baseOid}`
     if (!row.seen.includes(key)) return { ...noEvent, cause, key, bring: [{ kind: 'base', oid: baseOid }] }
     // The Turn for it has left everything as it was.

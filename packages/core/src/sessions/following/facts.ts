@@ -1,4 +1,5 @@
 import type { FollowUpCause, FollowUpReason } from '@berth/contract'
+import type { FollowSettings } from '../../accounts/organizations/follow-settings.ts'
 import type { FollowedCheck, FollowedComment, FollowedReview, Observation } from '../../git-hosts/host-following.ts'
 import type { FollowedTurn, FollowUpRow } from '../follow-ups/follow-up.ts'
 import type { Bring } from '../turns/bring.ts'
@@ -31,8 +32,12 @@ export interface Facts {
   readonly row: FollowUpRow
   /** Null: nothing has changed at the host since the last look, at which nothing was left to do. */
   readonly observed: Observation | null
-  /** The logins, of those who wrote what has not been seen yet, that may push to the repository. */
+  /** The logins, of those who wrote what has not been seen yet, that may push or are named by the follow-up. */
   readonly writers: ReadonlySet<string>
+  /** Whose removal stops it, as the organization says. */
+  readonly stops: Pick<FollowSettings, 'label' | 'assignee'>
+  /** The base is ahead of the head by more commits than the organization lets it. */
+  readonly isOutdated: boolean
   readonly session: {
     /** Something of it is under way that is not of this follow-up. */
     readonly isBusy: boolean

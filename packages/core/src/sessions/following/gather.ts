@@ -1,5 +1,7 @@
+import { type FollowSettings, readFollowSettings } from '../../accounts/organizations/follow-settings.ts'
 import type { DeliveryContext } from '../../delivery/delivery-context.ts'
 import type { DeliverySource } from '../../delivery/sources.ts'
+import { countAhead } from '../../git/merge-trees.ts'
 import type { HostFollowing, Observation } from '../../git-hosts/host-following.ts'
 import { type FollowedTurn, type FollowUpRow, turnsOfRound } from '../follow-ups/follow-up.ts'
 import type { FollowUpClaim } from '../follow-ups/follow-up-sql.ts'
@@ -52,7 +54,7 @@ export async function gather(
   const { db, clock } = context
   const last = row.turns.at(-1)
   const open = last === undefined || last.settled === true ? null : last
-  const [session, delivery, state, isAuthorized, spentUsd, isPublishing] = await Promise.all([
+  const [session, delivery, state, isAuthorized, spentUsd, isPublishing, settings] = await Promise.all([
     findSession(db, key),
     readDeliveryState(db, key, row.pull_number),
     open === null ? null : readTurnState(db, key, open.turnId),
@@ -63,6 +65,7 @@ export async function gather(
       turnsOfRound(row).map(({ turnId }) => turnId),
     ),
     hasOpenPublication(db, key),
+    readFollowSettings(db, key.organizationId),
   ])
   if (session === null) return null
   const turn =
@@ -91,6 +94,9 @@ export async function gather(
     row: { ...row, spent_usd: String(spentUsd) },
     observed,
     writers: observed === null || source === null ? new Set() : await writersOf(row, observed, source, signal),
+    stops: settings,
+    isOutdated:
+      observed !== null && source !== null && (await isOutdated(context, row, settings, { observed, source }, signal)),
     session: {
       isBusy: session.active_run_id !== null || session.finalizing || isPublishing,
       canContinue: session.archived_at === null && canContinue(context, session),
@@ -162,7 +168,26 @@ function runFact(state: TurnState, session: SessionRow): TurnFacts['run'] {
 /** The `errorCode` of a Run that began with commits which do not go together with the Session's work. */
 const PUSH_CONFLICT = 'push_conflict'
 
-/** Returns the logins, of those who wrote what has not been seen yet, that may push to the repository. */
+/**
+ * Returns whether the base is ahead of the head by more commits than the organization lets it. Commits are counted here, so
+ * hosts need not tell; only where the organization has a bound.
+ * @throws GitHostError
+ */
+async function isOutdated(
+  { sources }: DeliveryContext,
+  row: FollowUpRow,
+  { baseCommits }: FollowSettings,
+  { observed, source }: { readonly observed: Observation; readonly source: FollowedSource },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { baseOid, pull } = observed
+  if (baseCommits === null || baseOid === null || !row.causes.includes('base')) return false
+  await sources.mirror({ ...source, baseOid: pull.headOid }, signal)
+  const mirror = await sources.mirror({ ...source, baseOid }, signal)
+  return (await countAhead(mirror, { oid: baseOid, of: pull.headOid, most: baseCommits + 1 }, signal)) > baseCommits
+}
+
+/** Returns the logins, of those who wrote what has not been seen yet, that may push to the repository or are named. */
 async function writersOf(
   row: FollowUpRow,
   { comments, reviews }: Observation,
@@ -173,8 +198,10 @@ async function writersOf(
   const written = [...comments, ...reviews, ...reviews.flatMap(review => review.comments)]
   const logins = new Set(written.filter(one => !one.isOurs && !seen.has(keyOf(one))).map(({ author }) => author.login))
   const writers = new Set<string>()
+  const named = new Set(row.people.map(login => login.toLowerCase()))
   for (const login of logins) {
-    if ((await following.rightOf(repository, login, signal)) === 'write') writers.add(login)
+    if (named.has(login.toLowerCase()) || (await following.rightOf(repository, login, signal)) === 'write')
+      writers.add(login)
   }
   return writers
 }

@@ -22,11 +22,15 @@ create table organizations (
   commit_signer text not null default 'deployment' check (commit_signer in ('deployment', 'host')),
   pull_request_section text check (char_length(pull_request_section) <= 2000),
   egress_policy jsonb not null default '{}',
+  follow_label text, follow_assignee text, follow_base_commits integer check (follow_base_commits > 0),
   created_at timestamptz not null, suspended_at timestamptz
 );
 comment on column organizations.pull_request_section is 'Template of the evidence in its pull requests; null for the usual one, empty for none.';
 comment on column organizations.egress_policy is 'Hosts that no environment names, and the environments that may use a secret: '
   '{"neverHosts", "secretEnvironments"}.';
+comment on column organizations.follow_label is 'Whose removal from a pull request stops its follow-up; null for `berth`.';
+comment on column organizations.follow_assignee is 'Likewise; null for `berth` and every app.';
+comment on column organizations.follow_base_commits is 'By more of them the base may not be ahead of a pull request that is followed; null: by any number.';
 comment on column organizations.cloud_access is 'Whether it may use the product at all.';
 comment on column organizations.rate_burst is 'Its own rate, in place of the deployment''s.';
 comment on column organizations.commit_author is 'Of its Publications'' commits: who asked, or the app with them as co-author.';
@@ -1228,7 +1232,7 @@ create table follow_ups (
   reason text, awaits text not null default 'host' check (awaits in ('host', 'person')),
   round integer not null default 1, attempts integer not null default 0, max_attempts integer not null,
   budget_usd numeric, spent_usd numeric not null default 0, until timestamptz not null,
-  merge text not null check (merge in ('never', 'when_ready')), causes text[] not null,
+  merge text not null check (merge in ('never', 'when_ready')), causes text[] not null, people text[] not null default '{}',
   started_by_kind text not null, started_by_id uuid not null,
   head_sha text, turns jsonb not null default '[]', seen jsonb not null default '[]', marks jsonb not null default '{}',
   cursor text, noted_at timestamptz,
@@ -1241,6 +1245,7 @@ create table follow_ups (
 comment on table follow_ups is 'What is done for a pull request until it is merged.';
 comment on column follow_ups.publication_id is 'The Publication with which it began.';
 comment on column follow_ups.awaits is 'Whose turn it is while it watches.';
+comment on column follow_ups.people is 'Logins at the host whose words count beside those of people who may push.';
 comment on column follow_ups.round is 'Grows each time that somebody resumes it: attempts, and its last comment, are of a round.';
 comment on column follow_ups.turns is 'Its Turns in order, with the key of the event and what became of each.';
 comment on column follow_ups.seen is 'Keys of the host''s events, and of failures of a tree, that need no more work, the newest last.';

@@ -5,6 +5,7 @@ import { appendAudit } from '@berth/core/accounts/audit/append.ts'
 import { personEntry } from '@berth/core/accounts/audit/person-entry.ts'
 import { readAttribution, setAttribution } from '@berth/core/accounts/organizations/commit-attribution.ts'
 import { readEgressPolicy, setEgressPolicy } from '@berth/core/accounts/organizations/egress-policy.ts'
+import { readFollowSettings, setFollowSettings } from '@berth/core/accounts/organizations/follow-settings.ts'
 import {
   defaultSection,
   readSectionTemplate,
@@ -78,6 +79,7 @@ export async function readSettings(
     },
     pullRequests: { section: await readSectionTemplate(db, organizationId), usualSection: defaultSection },
     egress: await readEgressPolicy(db, organizationId),
+    followUps: await readFollowSettings(db, organizationId),
     rate: { burst: deployment.rate.burst, perMinute: deployment.rate.perMinute, own: false, ...rate },
     retention: { auditDays: Math.floor(deployment.auditMs / DAY_MS) },
   }
@@ -117,7 +119,7 @@ const boundsOf = ({ costUsd, turns, seconds }: RunBudgets) => ({
 export async function updateSettings(
   context: Pick<Context, 'db' | 'clock' | 'commits' | 'gitHosts' | 'wakeups' | 'log'>,
   principal: PersonPrincipal,
-  { commits: attribution, budget, egress, pullRequestSection, ...given }: UpdateOrganizationSettings,
+  { commits: attribution, budget, egress, pullRequestSection, followUps, ...given }: UpdateOrganizationSettings,
   deployment: DeploymentLimits,
   clientAddress: string,
 ): Promise<OrganizationSettings> {
@@ -178,6 +180,18 @@ export async function updateSettings(
         await setEgressPolicy(tx, organizationId, policy)
         const details = { ...policy }
         await appendAudit(tx, personEntry(principal, clientAddress, 'organization.egress_changed', { details }), now)
+      }
+    }
+    if (followUps !== undefined) {
+      const { label, assignee, baseCommits } = { ...before.followUps, ...followUps }
+      const details = { label, assignee, baseCommits }
+      if (Object.entries(details).some(([name, value]) => before.followUps[name as keyof typeof details] !== value)) {
+        await setFollowSettings(tx, organizationId, details)
+        await appendAudit(
+          tx,
+          personEntry(principal, clientAddress, 'organization.follow_ups_changed', { details }),
+          now,
+        )
       }
     }
     // The last writes, because the costs of all organizations may wait for them.
