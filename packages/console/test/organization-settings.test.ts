@@ -96,6 +96,7 @@ describe('the settings of an organization', () => {
       retention: { auditDays: 90 },
       pullRequests: { section: null, usualSection: expect.stringContaining('{verification}') },
       egress: { neverHosts: [], secretEnvironments: {} },
+      followUps: { label: null, assignee: null, baseCommits: null },
     })
   })
 
