@@ -61,19 +61,19 @@ export async function themeFaults(page: Page): Promise<string[]> {
 
 /** Waits until targets stay in their places for three frames: rows are placed anew once their new heights are known. */
 async function settled(page: Page): Promise<void> {
-  await page.evaluate(async () => {
-    const places = () =>
-      [...document.querySelectorAll('a, button, input, select, textarea')]
+  const places = () =>
+    page.locator('a, button, input, select, textarea').evaluateAll(targets =>
+      targets
         .map(target => target.getBoundingClientRect())
         .map(({ x, y, width, height }) => [x, y, width, height].join())
-        .join(' ')
-    for (let [seen, same] = [places(), 0]; same < 3; ) {
-      await new Promise(resolve => requestAnimationFrame(resolve))
-      const now = places()
-      same = now === seen ? same + 1 : 0
-      seen = now
-    }
-  })
+        .join(' '),
+    )
+  for (let [seen, same] = [await places(), 0]; same < 3; ) {
+    await page.evaluate('new Promise(resolve => requestAnimationFrame(resolve))')
+    const now = await places()
+    same = now === seen ? same + 1 : 0
+    seen = now
+  }
 }
 
 /** Judges the page by every rule of WCAG 2.2 AA and of good practice, except one, or by one alone. */
