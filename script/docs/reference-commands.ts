@@ -15,6 +15,7 @@ const others: Readonly<Record<string, string>> = {
   digestEvents: 'verify --log <session>',
   streamEvents: 'events <session> --follow',
   listRuntimes: 'runtimes list',
+  getSessionEgress: 'egress <session>',
   listInteractions: 'interactions <session>',
   decideInteraction: 'approve <session>',
   reviewRepository: 'review <session>',

@@ -286,6 +286,15 @@ function addRuntimes(program: Command, host: ProgramHost): void {
 
 function addInteractions(program: Command, host: ProgramHost): void {
   program
+    .command('egress')
+    .description("list the hosts that a session's sandboxes reached or were refused, with the use of secrets")
+    .argument('<session>')
+    .option('--json', 'print JSON, one host per line')
+    .action(async (sessionId: string, options: { json?: boolean }, command: Command) => {
+      const { egress } = await import('./commands/egress.ts')
+      await host.withService(command.optsWithGlobals(), io => egress(sessionId, options, io))
+    })
+  program
     .command('interactions')
     .description('list open questions, plans and approvals of a session, oldest first')
     .argument('<session>')

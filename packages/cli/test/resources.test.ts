@@ -15,6 +15,22 @@ beforeAll(async () => {
   service = await ScriptedService.start(({ method, path }, response) => {
     const { pathname, searchParams } = new URL(path, 'http://loopback')
     if (pathname === '/v1/me') return sendJson(response, 200, { organizationId: 'o-1' }) ?? 'answered'
+    if (pathname === '/cloud/settings') {
+      const egress = { neverHosts: ['paste.example.org'], secretEnvironments: { DEPLOY_KEY: [] } }
+      return sendJson(response, 200, { egress, budgets: [] }) ?? 'answered'
+    }
+    if (pathname.endsWith('/egress')) {
+      const of = { firstAt: 't1', lastAt: 't2' }
+      const reached = { reached: 3, refused: 0, sentBytes: 2048, receivedBytes: 1_572_864 }
+      const none = { reached: 0, refused: 2, sentBytes: 0, receivedBytes: 0, lastReason: 'denied', secrets: [] }
+      const secrets = [{ name: 'STRIPE_API_KEY', uses: 2 }]
+      const hosts = [
+        { host: 'api.example.com', port: 443, ...of, ...reached, secrets },
+        { host: 'evil\u001b[2J.example', port: 80, ...of, ...none },
+      ]
+      const others = { reached: 1, refused: 1, sentBytes: 1, receivedBytes: 2 }
+      return sendJson(response, 200, { hosts, others }) ?? 'answered'
+    }
     if (pathname.endsWith('/content')) return response.end('the report\n')
     if (method === 'DELETE') return response.writeHead(204).end()
     if (pathname.endsWith('/turns')) {
@@ -144,6 +160,27 @@ test('arguments and options go where the operation has them', async () => {
     { method: 'PUT', path: '/cloud/settings', body: { budget: { limitUsd: null, period: 'day', personId: 'p-1' } } },
     { method: 'GET', path: '/cloud/audit?from=2026-01-01T00%3A00%3A00Z&limit=7' },
   ])
+})
+
+test('the policy of the network is shown, and set by a file of its form', async () => {
+  const policy = { neverHosts: ['paste.example.org'], secretEnvironments: { DEPLOY_KEY: [] } }
+  expect((await berth('policy', 'show', '--json')).lines.map(line => JSON.parse(line))).toEqual([policy])
+  writeFileSync(join(cwd, 'policy.json'), JSON.stringify({ neverHosts: [] }))
+  expect((await berth('policy', 'set', '--file', 'policy.json', '--json')).code).toBe(0)
+  expect(service.taken.at(-1)).toMatchObject({ method: 'PUT', body: { egress: { neverHosts: [] } } })
+})
+
+test('egress lists hosts with their counts, and prints nothing of theirs as it stands', async () => {
+  expect(await berth('egress', session.id)).toMatchObject({
+    code: 0,
+    lines: [
+      'api.example.com:443  reached 3×, refused 0×, sent 2.0 KiB, received 1.5 MiB  t1 to t2  secrets: STRIPE_API_KEY 2×',
+      'evil␛[2J.example:80  reached 0×, refused 2×, sent 0 bytes, received 0 bytes  t1 to t2  last refusal: denied',
+      'further hosts  reached 1×, refused 1×, sent 1 byte, received 2 bytes',
+    ],
+  })
+  const [first, ...more] = (await berth('egress', session.id, '--json')).lines
+  expect([JSON.parse(first ?? '').secrets, more.length]).toEqual([[{ name: 'STRIPE_API_KEY', uses: 2 }], 1])
 })
 
 test('bytes go to standard output or to a file', async () => {

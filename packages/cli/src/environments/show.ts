@@ -42,6 +42,10 @@ export async function show(
     ['Revision', `${revision}, written ${createdAt} by ${authorText(createdBy)}`],
     ['Secrets', secrets.length === 0 ? 'none' : secrets.map(secretText)],
   ]
+  if (environment.proposedHosts.length > 0) {
+    const hosts = environment.proposedHosts.map(({ host, sessionId }) => `${host} (in session ${sessionId})`)
+    facts.push(['Allowed by people', hosts])
+  }
   await stdout.line(`${stdout.paint('bold', printableLine(environment.name))}${state === '' ? '' : ` (${state})`}`)
   await printFacts(facts, stdout)
   await stdout.write(`\n${printable(documentText(plain(environment.document)))}`)

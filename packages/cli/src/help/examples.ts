@@ -40,6 +40,7 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   mcp: ['mcp'],
   'runtimes list': ['runtimes list'],
   'runtimes install': ['runtimes install opencode'],
+  egress: ['egress $SESSION', "egress $SESSION --json | jq 'select(.refused > 0) | .host'"],
   interactions: ['interactions $SESSION'],
   answer: ["answer $SESSION 'the second one'", 'answer $SESSION approve --to $INTERACTION'],
   approve: ['approve $SESSION', 'approve $SESSION $INTERACTION --for turn'],

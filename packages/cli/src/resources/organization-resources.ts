@@ -45,6 +45,7 @@ export const organizationGroups: readonly ResourceGroup[] = [
   { name: 'members', does: 'manage the members of the organization' },
   { name: 'invitations', does: 'invite people to the organization' },
   { name: 'sign-ins', does: 'see and end your own sign-ins' },
+  { name: 'policy', does: 'see and set what no environment may reach, and which secrets only some may use' },
   { name: 'budgets', does: 'see and set what the organization, its people and its installations may spend on models' },
   { name: 'models', does: 'list models with their prices' },
   { name: 'usage', does: 'report what models cost' },
@@ -226,6 +227,27 @@ export const organizationResources: Readonly<Record<string, ResourceRow>> = {
     columns: { 'SIGN-IN': 'id', CURRENT: 'current', USED: 'lastUsedAt', ADDRESS: 'address', CLIENT: 'clientId' },
   },
   'sign-ins end': { operation: 'endSignIn', does: 'end one of your sign-ins', done: 'ended' },
+  'policy show': {
+    operation: 'getOrganizationSettings',
+    member: 'egress',
+    does: 'show the hosts that no environment names, and the environments that may use a secret; for administrators',
+    examples: ['--json > policy.json'],
+  },
+  'policy set': {
+    operation: 'updateOrganizationSettings',
+    member: 'egress',
+    does: 'set them, for sandboxes that are made from then on; for administrators',
+    options: [
+      {
+        flags: '--file <path>',
+        does: 'file of JSON as show prints it, or - for standard input; a member that it lacks stays',
+        to: 'body.egress',
+        required: true,
+        as: 'json',
+      },
+    ],
+    examples: ['--file policy.json'],
+  },
   'budgets list': {
     operation: 'getOrganizationSettings',
     items: 'budgets',

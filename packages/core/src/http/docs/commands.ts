@@ -29,6 +29,7 @@ export const commands: Readonly<Record<string, string>> = {
   getRun: 'runs show <session> <run>',
   getSession: 'sessions show <session>',
   getSessionCost: 'sessions cost <session>',
+  getSessionEgress: 'egress <session>',
   getStatement: 'verify <commit>',
   getStoredReview: 'reviews show <session> <revision>',
   getTrigger: 'triggers show <trigger>',
