@@ -46,6 +46,7 @@ const shown: Readonly<Record<string, readonly string[]>> = {
     environments,
     environments,
     environments,
+    environments,
     not.inside,
     not.reviewed,
   ],

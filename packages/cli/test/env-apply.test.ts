@@ -138,7 +138,9 @@ describe('the commands of', () => {
     expect(out.match(/: succeeded in /g)).toHaveLength(2)
     expect(out).toContain('updated web, revision 2: setup\n')
     expect(out).toContain('restored revision 1 of web as revision 3')
-    expect(out).toContain('NPM_TOKEN  version 1\n')
+    expect(out).toContain('NPM_TOKEN  version 1  variable\n')
+    expect(out).toContain('  egress to api.stripe.com; header Authorization: Bearer {value}\n')
+    expect(out).toContain('  egress to api.example.com; header X-Api-Key: {value}; GET; below /v1/orders\n')
     expect(out).toMatch(/unarchived web\n$/)
   })
 
