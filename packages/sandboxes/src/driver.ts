@@ -40,11 +40,16 @@ export interface SandboxSpec {
   /** Shown read-only at `/opt/extensions/<id>`. */
   readonly extensions?: readonly SandboxExtension[]
   readonly egress: SandboxEgress
-  /**
-   * The certificate, in PEM, of an authority that programs inside trust besides the system's. Absent: they trust the
-   * system's alone.
-   */
-  readonly trust?: string
+  /** An authority that programs inside trust besides the system's. Absent: they trust the system's alone. */
+  readonly trust?: SandboxTrust
+}
+
+/** An authority that programs of a sandbox trust. All of it is public. */
+export interface SandboxTrust {
+  /** In PEM. */
+  readonly certificate: string
+  /** The hash of its name by which OpenSSL finds it in a directory: eight hexadecimal digits. */
+  readonly hash: string
 }
 
 /** Two directories of this host whose content belongs to `LowerOwner.uid` and never changes while a sandbox uses it. */
@@ -79,10 +84,15 @@ export interface SandboxEgress {
   /** The platform's own paths, below `/_berth/`. Absent: the sandbox has no service of its worker. */
   readonly service?: SandboxService
   /**
-   * Opens a connection to a proxy of the worker's that has this egress. Only a driver whose host has no network of its own
-   * uses it, for every connection of the sandbox.
+   * Opens a connection to a proxy of the worker's that has this egress. A driver whose host has no network of its own uses
+   * it for every connection of the sandbox; any other only if `isLent`.
    */
   readonly proxy?: (signal: AbortSignal) => Promise<Duplex>
+  /**
+   * Whether a host elsewhere leads connections to public hosts through `proxy`, because only the worker can decide about
+   * them or put secrets in. Absent: only if there are `secrets`.
+   */
+  readonly isLent?: boolean
   /** Secrets that the proxy puts into requests; the sandbox has only their placeholders. They never leave this process. */
   readonly secrets?: readonly EgressSecret[]
   /** Certifies the hosts that `secrets` name. Its key never leaves this process. Absent: no secret is put in. */
@@ -119,8 +129,8 @@ export type EgressPlace =
 
 /** Makes the certificates by which the proxy stands for a host towards one sandbox. */
 export interface LeaseAuthority {
-  /** Returns the authority's own certificate, in PEM, which the sandbox trusts. */
-  certificate(): Promise<string>
+  /** Returns what the sandbox trusts: the authority's own certificate. */
+  trust(): Promise<SandboxTrust>
   /** Returns what a TLS server needs to stand for a host. */
   leafFor(host: string): Promise<SecureContext>
 }

@@ -9,6 +9,8 @@ export interface Network {
   resolve(name: string, signal: AbortSignal): Promise<readonly string[]>
   /** Connects to an address, never to a name. */
   dial(address: string, port: number, signal: AbortSignal): Promise<Socket>
+  /** The authorities, in PEM, by which hosts prove to be themselves. Absent: those of Node and of this system. */
+  readonly authorities?: readonly string[]
 }
 
 /**

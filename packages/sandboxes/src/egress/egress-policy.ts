@@ -1,4 +1,5 @@
 import { dialRule } from '@berth/platform/network/dial-rule.ts'
+import { fitsHost } from '@berth/platform/network/host-pattern.ts'
 import { inRanges } from '@berth/platform/network/public-address.ts'
 import { readPublicHost } from '@berth/platform/network/public-name.ts'
 import type { PublicHosts, SandboxEgress } from '../driver.ts'
@@ -33,7 +34,7 @@ export function createPublicPolicy(
     if (!openPorts.has(port)) return { kind: 'deny', reason: `port ${port} of public hosts is not open to sandboxes` }
     const requested = readPublicHost(host)
     if (requested.kind === 'private') return { kind: 'deny', reason: `${host} is not the name of a public host` }
-    if (only !== undefined && !(requested.kind === 'name' && only.some(pattern => matches(requested.name, pattern)))) {
+    if (only !== undefined && !(requested.kind === 'name' && only.some(pattern => fitsHost(requested.name, pattern)))) {
       return { kind: 'deny', reason: `${host} is not among the hosts that sandboxes may reach` }
     }
     if (requested.kind === 'name') return { kind: 'allow', how: 'public', name: requested.name, mayDial }
@@ -41,9 +42,4 @@ export function createPublicPolicy(
       ? { kind: 'allow', how: 'address', address: requested.address }
       : { kind: 'deny', reason: `${host} is not a public address` }
   }
-}
-
-/** Returns whether a name matches a pattern: the name itself, or with `*.` any name below it. */
-function matches(name: string, pattern: string): boolean {
-  return pattern.startsWith('*.') ? name.endsWith(pattern.slice(1)) : name === pattern
 }

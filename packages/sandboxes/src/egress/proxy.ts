@@ -6,11 +6,12 @@ import type { Duplex } from 'node:stream'
 import { type Network, openNetwork } from '@berth/platform/network/dial.ts'
 import { PROXY_PORT } from '@berth/supervisor'
 import type { SandboxEgress } from '../driver.ts'
+import { assertReadable, edgePartsOf, refusalOfPlain } from './edge/edge-rules.ts'
 import { createEgressPolicy } from './egress-policy.ts'
 import { openTarget, type TargetRules } from './open-target.ts'
-import { answerPlain, answerTunnel, type Reach } from './proxy-answers.ts'
+import { answerPlain, answerTunnel, type ProxyWays } from './proxy-answers.ts'
 import type { TunnelBounds } from './proxy-tunnel.ts'
-import { type ProxyPolicy, plainTarget } from './reach-policy.ts'
+import { type ProxyPolicy, type ProxyTarget, plainTarget } from './reach-policy.ts'
 import { RefusalLog } from './refusal-log.ts'
 import { withShortPath } from './socket-directory.ts'
 
@@ -39,15 +40,26 @@ export interface EgressProxy extends AsyncDisposable {
 
 /** The targets that a proxy allows, and what else an egress says of them. */
 export interface EgressRules
-  extends Omit<SandboxEgress, 'reach' | 'publicHosts' | 'proxy' | 'network' | 'observe'>,
-    TargetRules {}
+  extends Omit<SandboxEgress, 'reach' | 'publicHosts' | 'proxy' | 'isLent' | 'network' | 'observe'>,
+    TargetRules {
+  /** Leads connections to public hosts elsewhere; absent: this process dials them. */
+  readonly through?: SandboxEgress['proxy']
+}
 
 /**
  * Returns the rules of a sandbox's proxy.
  * @throws TypeError if an entry of `reach` is not an origin
  */
-export function rulesOf({ reach, publicHosts, proxy: _, network: decider, ...rest }: SandboxEgress): EgressRules {
-  return { ...rest, decider, policy: createEgressPolicy({ reach, publicHosts }) }
+export function rulesOf({
+  reach,
+  publicHosts,
+  proxy,
+  isLent = false,
+  network: decider,
+  ...rest
+}: SandboxEgress): EgressRules {
+  const policy = createEgressPolicy({ reach, publicHosts })
+  return { ...rest, decider, policy, ...(isLent && proxy && { through: proxy }) }
 }
 
 export interface EgressProxyOptions extends EgressRules {
@@ -98,13 +110,32 @@ function makeProxy(options: EgressProxyOptions): { readonly server: Server; read
   const closing = new AbortController()
   let rules: EgressRules = options
   let open = new AbortController()
-  const reach: Reach = (target, client, { headers }) =>
-    openTarget(rules, target, {
-      network,
-      signal: AbortSignal.any([client, closing.signal, open.signal]),
-      by: headers['user-agent']?.slice(0, MAX_PROGRAM),
-      refused: reason => refusals.add(target.host, target.port, reason),
-    })
+  const refused = (target: ProxyTarget) => (reason: string) => refusals.add(target.host, target.port, reason)
+  const ways: ProxyWays = {
+    bounds,
+    reach: (target, client, { headers }) =>
+      openTarget(
+        rules,
+        target,
+        {
+          network,
+          signal: AbortSignal.any([client, closing.signal, open.signal]),
+          by: headers['user-agent']?.slice(0, MAX_PROGRAM),
+          refused: refused(target),
+        },
+        verdict => assertReadable(rules, target, verdict),
+      ),
+    edge(target) {
+      const parts = edgePartsOf(rules, target, refused(target))
+      return parts && { ...parts, bounds, authorities: network.authorities }
+    },
+    through(target) {
+      const verdict = rules.policy(target)
+      // An origin that the operator named is one of this machine's network.
+      return verdict.kind === 'allow' && verdict.how === 'named' ? undefined : rules.through
+    },
+    refusal: (incoming, target) => refusalOfPlain(rules, incoming, target, refused(target)),
+  }
   const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: 0 })
   server.maxConnections = MAX_CONNECTIONS
   server.timeout = bounds.idleMs
@@ -120,7 +151,7 @@ function makeProxy(options: EgressProxyOptions): { readonly server: Server; read
     const answer = () => {
       if (own?.startsWith(PLATFORM_PATHS) && rules.service) return rules.service.answer(incoming, outgoing, own)
       if (own !== undefined && rules.gateway) return rules.gateway.answer(incoming, outgoing, own)
-      return answerPlain(incoming, outgoing, reach)
+      return answerPlain(incoming, outgoing, ways)
     }
     answer().catch((error: unknown) => {
       options.log.warn({ err: error }, 'a request from a sandbox failed')
@@ -128,7 +159,7 @@ function makeProxy(options: EgressProxyOptions): { readonly server: Server; read
     })
   })
   server.on('connect', (incoming, client, head) => {
-    answerTunnel(incoming, client, head, reach, bounds).catch((error: unknown) => {
+    answerTunnel(incoming, client, head, ways).catch((error: unknown) => {
       options.log.warn({ err: error }, 'a tunnel from a sandbox failed')
       client.destroy()
     })

@@ -2,9 +2,9 @@ import { rename } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { SandboxEgress } from '../driver.ts'
+import { joinStreams } from '../egress/join-streams.ts'
 import { withShortPath } from '../egress/socket-directory.ts'
 import { proxySocketName } from '../leases/lease-files.ts'
-import { joinStreams } from '../remote/join-streams.ts'
 
 const MAX_CONNECTIONS = 512
 

@@ -1,7 +1,7 @@
 import { SandboxGoneError } from '../../driver.ts'
+import { joinStreams } from '../../egress/join-streams.ts'
 import type { CallHandlers } from '../../line/serve-line.ts'
 import { createKeyedLock } from '../../linux/keyed-lock.ts'
-import { joinStreams } from '../../remote/join-streams.ts'
 import type { ReadyOrder, StartOrder } from '../part-names.ts'
 import { ContainerProcesses, killAll } from './container-processes.ts'
 import { FirstCommand } from './first-command.ts'
