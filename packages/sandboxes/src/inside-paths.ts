@@ -21,3 +21,20 @@ export const insidePaths = {
   /** Written into the alternates of repositories, and so into checkpoints: it must never change. */
   objects: '/opt/source/objects',
 } as const
+
+/** Names below `insidePaths.run` of what a sandbox with an authority of its own trusts. */
+export const trustNames = {
+  directory: 'trust',
+  /** A directory of certificates, as OpenSSL reads them. */
+  certificates: 'certs',
+  /** In that directory: all of them in one file. */
+  bundle: 'ca-certificates.crt',
+  java: 'truststore.jks',
+} as const
+
+/** The same as paths inside. */
+export const trustPaths = {
+  certificates: `${insidePaths.run}/${trustNames.directory}/${trustNames.certificates}`,
+  bundle: `${insidePaths.run}/${trustNames.directory}/${trustNames.certificates}/${trustNames.bundle}`,
+  java: `${insidePaths.run}/${trustNames.directory}/${trustNames.java}`,
+} as const

@@ -254,8 +254,8 @@ export class FarHosts extends LoopingService {
     if (coming !== undefined && coming.epoch > epoch) throw new LineRefused(503, 'this host has dialled again')
     const before = this.#held.get(id)
     this.#expect(before)
-    const lent = isPod ? { lends: this.#options.network ?? openNetwork() } : {}
-    const remote = before?.remote ?? new RemoteHost({ awayMs, log, ...lent })
+    const lends = this.#options.network ?? openNetwork()
+    const remote = before?.remote ?? new RemoteHost({ awayMs, log, lends, hasNoNetwork: isPod })
     takeUpgrade(socket, head, {
       ...{ 'Berth-Admission': id, 'Berth-Epoch': String(epoch), 'Berth-Lease-Max-Ms': String(leaseMaxMs) },
     })

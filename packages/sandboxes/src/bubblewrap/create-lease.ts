@@ -2,11 +2,12 @@ import { chownSync } from 'node:fs'
 import { join } from 'node:path'
 import { allSettled } from '@berth/platform/kit/all-settled.ts'
 import { objectsDirectory } from '../confined/objects-directory.ts'
-import type { SandboxSpec } from '../driver.ts'
+import type { SandboxSpec, SandboxTrust } from '../driver.ts'
 import { passwdFiles } from '../leases/inside-files.ts'
 import { writeEngine } from '../leases/lease-engine.ts'
 import type { LeaseFiles } from '../leases/lease-files.ts'
 import { writeRecord } from '../leases/record.ts'
+import { layerBundle, systemBundle, writeTrust } from '../leases/trust-files.ts'
 import { writeVisibleFile } from '../leases/visible-files.ts'
 import { mountLowerTrees, shareBaselines } from './files/lower-trees.ts'
 import { mountSystemLayer } from './files/system-layer.ts'
@@ -35,6 +36,7 @@ export async function makeSandbox(
   for (const [name, content] of passwdFiles(uid)) writeVisibleFile(join(files.host, name), content)
   if (context.host.privileged) for (const dir of [files.workspace, files.home, files.tmp]) chownSync(dir, uid, uid)
   if (spec.engine !== undefined) await writeEngine(files, spec.engine)
+  const bundlePath = spec.trust === undefined ? undefined : trust(files, spec.trust, spec.layer)
   const { host, filterPath, instance, lowerOwner } = context
   // At once, as each takes a few milliseconds; all of them end before a failure is cleared up.
   await allSettled([
@@ -43,17 +45,27 @@ export async function makeSandbox(
     beforeStart(),
   ])
   const systemMounts = spec.layer === undefined ? context.systemMounts : await mountSystemLayer(files, spec.layer)
-  const plan = planOf(context, files, spec, { uid, systemMounts, closedNodePath: await context.closedNode.path() })
+  const plan = planOf(context, files, spec, {
+    ...{ uid, systemMounts, closedNodePath: await context.closedNode.path() },
+    ...(bundlePath !== undefined && { bundlePath }),
+  })
   const userNamespacePath = blank.userNamespace?.map(uid)
   await launch(blank, plan, { bwrapPath: host.bwrapPath, filterPath, userNamespacePath, tag: instance.tag })
   return uid
+}
+
+/** Writes what the sandbox trusts. @returns the file of its system that this covers; undefined if it shows none */
+function trust(files: LeaseFiles, authority: SandboxTrust, layer: string | undefined): string | undefined {
+  const system = layer === undefined ? systemBundle() : layerBundle(layer)
+  writeTrust(files.run, system, authority)
+  return system.path?.startsWith('/etc/') ? system.path : undefined
 }
 
 function planOf(
   context: DriverContext,
   files: LeaseFiles,
   spec: SandboxSpec,
-  own: Pick<Plan, 'uid' | 'systemMounts' | 'closedNodePath'>,
+  own: Pick<Plan, 'uid' | 'systemMounts' | 'closedNodePath' | 'bundlePath'>,
 ): Plan {
   const { host, options, etcDir, processMasks, cgroups } = context
   return {

@@ -50,8 +50,8 @@ export async function makeReady(
 
 /** Tells whether a sandbox that stands already is what the spec asks for. */
 export function fits(spec: SandboxSpec, bounds: SandboxBounds, { command }: Readiness): boolean {
-  const { extensions = [], mounts, objects, runtime, engine, lower, layer } = spec
-  const shown = [objects, runtime, engine, lower, layer].filter(one => one !== undefined)
+  const { extensions = [], mounts, objects, runtime, engine, lower, layer, trust } = spec
+  const shown = [objects, runtime, engine, lower, layer, trust].filter(one => one !== undefined)
   const plain = mounts.length === 0 && extensions.length === 0 && shown.length === 0
   return plain && isDeepStrictEqual(spec.bounds, bounds) && isDeepStrictEqual([...spec.command], [...command])
 }

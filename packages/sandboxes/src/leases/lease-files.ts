@@ -28,6 +28,8 @@ export const hostNames = {
   record: 'record.json',
   /** The engine in place of the built-in one, if the lease has its own. */
   engine: 'engine.cjs',
+  /** The authorities that a container trusts, in place of its image's own file. */
+  authorities: 'authorities',
   /** Baselines of the trees, a directory for each series. */
   baselines: 'baselines',
   /** Where a lower tree is bound while its overlay is mounted. */

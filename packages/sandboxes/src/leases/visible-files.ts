@@ -8,8 +8,8 @@ export function makeVisibleDirectory(path: string): void {
   chmodSync(path, 0o755)
 }
 
-/** Writes a new file of a few bytes that every uid may read. */
-export function writeVisibleFile(path: string, content: string): void {
+/** Writes a new file that every uid may read. */
+export function writeVisibleFile(path: string, content: string | Uint8Array): void {
   writeFileSync(path, content, { flag: 'wx' })
   chmodSync(path, 0o444)
 }

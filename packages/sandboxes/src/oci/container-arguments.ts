@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import type { SandboxBounds } from '../driver.ts'
 import { insidePaths } from '../inside-paths.ts'
 import { insideEnvironment } from '../leases/inside-files.ts'
-import type { LeaseFiles } from '../leases/lease-files.ts'
-import { instanceLabel, processLimits } from './engine.ts'
+import { hostNames, type LeaseFiles } from '../leases/lease-files.ts'
+import { imageBundle, instanceLabel, processLimits } from './engine.ts'
 import { optNames, optOf } from './shown-files.ts'
 
 /** The descriptor on which a container waits for its command. Below it are the listener (3) and the journal (4). */
@@ -30,6 +30,8 @@ export interface ContainerPlan {
   readonly closedNodePath: string
   /** Directory of the /etc files that are the same in every sandbox. */
   readonly etcDir: string
+  /** Whether the image has a file of authorities, which a file of the lease's then covers. */
+  readonly hasAuthorities: boolean
   /** Directories of the host shown read-only at the same path. */
   readonly mounts: readonly string[]
   readonly pidFile: string
@@ -47,6 +49,7 @@ export function containerArguments(plan: ContainerPlan): readonly string[] {
     [files.run, insidePaths.run, 'ro'],
     ...['passwd', 'group'].map(name => [join(files.host, name), `/etc/${name}`, 'ro']),
     ...['hosts', 'nsswitch.conf', 'gitconfig'].map(name => [join(plan.etcDir, name), `/etc/${name}`, 'ro']),
+    ...(plan.hasAuthorities ? [[join(files.host, hostNames.authorities), imageBundle, 'ro']] : []),
     // What is mounted below these on the host from now on appears inside.
     ...optNames.map(name => [join(optOf(files), name), `/opt/${name}`, 'ro,rslave']),
     [plan.nodePath, insidePaths.node, 'ro'],

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path'
 import type { SandboxBounds } from '../driver.ts'
 import { readContainerRecord } from '../leases/container-record.ts'
 import { passwdFiles } from '../leases/inside-files.ts'
-import { type LeaseFiles, leaseFilesAt } from '../leases/lease-files.ts'
+import { hostNames, type LeaseFiles, leaseFilesAt } from '../leases/lease-files.ts'
 import { makeLoopDisk } from '../leases/loop-disk.ts'
 import { removeLeaseFiles } from '../leases/remove-files.ts'
 import { makeVisibleDirectory, writeVisibleFile } from '../leases/visible-files.ts'
@@ -34,7 +34,7 @@ export async function makeContainerBlank(
   bounds: SandboxBounds,
   mounts: readonly string[],
 ): Promise<ContainerBlank> {
-  const { closedNode, engine, etcDir, instance, options, uids } = context
+  const { authorities, closedNode, engine, etcDir, instance, options, uids } = context
   const name = basename(dir)
   const files = leaseFilesAt(dir, name)
   try {
@@ -46,9 +46,20 @@ export async function makeContainerBlank(
     await makeLoopDisk(files.disk, bounds.diskBytes)
     for (const own of [files.workspace, files.home, files.tmp]) chownSync(own, uid, uid)
     for (const [file, content] of passwdFiles(uid)) writeVisibleFile(join(files.host, file), content)
+    if (authorities !== '') writeVisibleFile(join(files.host, hostNames.authorities), authorities)
     await prepareShown(files, options.bundlesDir)
     const socket = await startWaitingContainer(engine, {
-      ...{ files, uid, bounds, mounts, etcDir, image: options.image, nodePath: options.nodePath, tag: instance.tag },
+      ...{
+        files,
+        uid,
+        bounds,
+        mounts,
+        etcDir,
+        hasAuthorities: authorities !== '',
+        image: options.image,
+        nodePath: options.nodePath,
+        tag: instance.tag,
+      },
       name: containerName(instance, name),
       closedNodePath: await closedNode.path(),
       pidFile: join(files.host, 'pid'),

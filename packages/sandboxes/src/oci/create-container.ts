@@ -1,9 +1,11 @@
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { objectsDirectory } from '../confined/objects-directory.ts'
 import type { SandboxSpec } from '../driver.ts'
 import { writeEngine } from '../leases/lease-engine.ts'
-import type { LeaseFiles } from '../leases/lease-files.ts'
+import { hostNames, type LeaseFiles } from '../leases/lease-files.ts'
 import { writeRecord } from '../leases/record.ts'
+import { bundleOf, overwriteInPlace, systemBundle, writeTrust } from '../leases/trust-files.ts'
 import { commandLine } from './container-arguments.ts'
 import type { ContainerBlank } from './container-blank.ts'
 import type { OciContext } from './oci-context.ts'
@@ -15,7 +17,7 @@ import { showLease } from './shown-files.ts'
  * @param beforeStart runs when everything but the command exists
  */
 export async function makeContainer(
-  { options, uids }: OciContext,
+  { authorities, options, uids }: OciContext,
   blank: ContainerBlank,
   files: LeaseFiles,
   spec: SandboxSpec,
@@ -24,6 +26,12 @@ export async function makeContainer(
   uids.move(blank.uid, files.dir)
   writeRecord(files, spec, blank.uid)
   if (spec.engine !== undefined) await writeEngine(files, spec.engine)
+  if (spec.trust !== undefined) {
+    const system = authorities === '' ? systemBundle() : { text: authorities }
+    writeTrust(files.run, system, spec.trust)
+    // The container that waited has the file already.
+    if (authorities !== '') overwriteInPlace(join(files.host, hostNames.authorities), bundleOf(system, spec.trust))
+  }
   const { engine, extensions, runtime } = spec
   await Promise.all([
     showLease(files, {

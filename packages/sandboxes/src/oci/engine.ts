@@ -76,18 +76,19 @@ export async function openEngine({
 
 /**
  * Proves that an image is there and runs this host's Node.
+ * @returns the authorities that the image trusts, in PEM; empty if it has no such file
  * @throws ImageError
  */
-export async function proveImage(engine: Engine, image: string, nodePath: string): Promise<void> {
+export async function proveImage(engine: Engine, image: string, nodePath: string): Promise<string> {
   try {
     await engine.run(['image', 'exists', image])
   } catch (error) {
     if (!(error instanceof ProgramError)) throw error
     throw new ImageError(`podman has no image ${image}: get it with \`podman pull ${image}\``, { cause: error })
   }
-  const command = ['/bin/bash', '-c', '/node --version']
+  const command = ['/bin/bash', '-c', `/node --version >&2 && { cat ${imageBundle} 2>/dev/null || true; }`]
   try {
-    await engine.run([
+    return await engine.run([
       ...['run', '--rm', '--pull=never', '--network=none', '--read-only', ...processLimits()],
       ...['--security-opt', 'label=disable', '--volume', `${nodePath}:/node:ro`, image, ...command],
     ])
@@ -97,6 +98,9 @@ export async function proveImage(engine: Engine, image: string, nodePath: string
     throw new ImageError(`the image ${image} cannot run sandboxes (${needs}): ${error.message}`, { cause: error })
   }
 }
+
+/** Where images have the authorities that they trust, all in one file. */
+export const imageBundle = '/etc/ssl/certs/ca-certificates.crt'
 
 /** The limits that podman would raise above those of this process, which not every root may. */
 export function processLimits(): readonly string[] {

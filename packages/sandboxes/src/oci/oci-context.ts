@@ -22,6 +22,8 @@ export interface OciContext {
   readonly blanks: ContainerBlanks
   readonly closedNode: ClosedNode
   readonly etcDir: string
+  /** The authorities that the image trusts, in PEM; empty if it has no file of them. */
+  readonly authorities: string
   /** Which of a sandbox's bounds the groups of this host enforce. */
   readonly controllers: ReadonlySet<Controller>
 }
@@ -47,8 +49,8 @@ export async function openOciContext(given: OciOptions): Promise<OciContext> {
   const instance = instanceOf(await realpath(options.dataDir))
   await mkdir(instance.leasesDir, { recursive: true, mode: 0o700 })
   await writeFile(join(instance.dataDir, containersMark), '')
-  await proveImage(engine, options.image, nodePath)
   const opened = {
+    authorities: await proveImage(engine, options.image, nodePath),
     options,
     instance,
     engine,

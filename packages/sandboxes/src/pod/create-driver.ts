@@ -5,6 +5,7 @@ import { createEgressPolicy } from '../egress/egress-policy.ts'
 import type { DriverLog } from '../leases/driver-log.ts'
 import { writeTurnInputs } from '../leases/inputs.ts'
 import { assertSpec } from '../leases/spec.ts'
+import { systemBundle, writeTrust } from '../leases/trust-files.ts'
 import type { Line } from '../line/line.ts'
 import { HostAwayError } from '../line/line-error.ts'
 import { createKeyedLock } from '../linux/keyed-lock.ts'
@@ -92,6 +93,7 @@ export async function createPodDriver({ dataDir, log, ready }: PodOptions): Prom
   const start = async (spec: SandboxSpec, line: Line) => {
     await showEngine(places, spec.engine)
     await showContent(places, spec)
+    if (spec.trust !== undefined) writeTrust(places.line, systemBundle(), spec.trust)
     proxy.open(spec.egress)
     const isPlain = spec.engine === undefined && (spec.extensions ?? []).length === 0
     const order: StartOrder = { command: spec.command, fileSizeBytes: spec.bounds.fileSizeBytes, isPlain }

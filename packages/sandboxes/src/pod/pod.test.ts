@@ -109,7 +109,7 @@ if (process.getuid?.() !== 0) {
         wholeMemory: groups.controllers.has('memory'),
         exactDisk: false,
       },
-      lacks: { users: true, confinement: true },
+      lacks: { users: true, confinement: true, coveredBundle: true },
       async createInProcessThatIsKilled(spec) {
         const { pod, driver: idle } = await cluster.take(spec)
         await idle[Symbol.asyncDispose]()

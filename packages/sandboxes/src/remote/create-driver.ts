@@ -113,6 +113,7 @@ export function createRemoteDriver(
     objects: spec.objects ?? null,
     extensions,
     egress: sentEgress(spec.egress),
+    trust: spec.trust ?? null,
     hasEngine: spec.engine !== undefined,
   })
 

@@ -1,9 +1,9 @@
 import type { Duplex } from 'node:stream'
 import type { InputFile, SandboxDriver, SandboxEgress, SandboxSpec } from '../driver.ts'
+import { joinStreams } from '../egress/join-streams.ts'
 import type { SandboxExtension } from '../lease-program.ts'
 import { readSome } from '../line/frame.ts'
 import type { CallHandler, CallHandlers } from '../line/serve-line.ts'
-import { joinStreams } from './join-streams.ts'
 import { leaseIdOf, programCalls } from './program-calls.ts'
 import { type HostFacts, readContent, type SentEgress, type SentSpec } from './wire.ts'
 import type { WorkerServices } from './worker-services.ts'
@@ -47,14 +47,14 @@ export function hostCalls(parts: HostParts): CallHandlers {
     ({ params }) =>
       work(leaseIdOf(params))
 
-  const egressOf = (leaseId: string, { reach, publicHosts, gateway, service }: SentEgress): SandboxEgress => {
+  const egressOf = (leaseId: string, { reach, publicHosts, gateway, service, isLent }: SentEgress): SandboxEgress => {
     const services = parts.services(leaseId)
     return {
       reach,
       publicHosts,
       ...(gateway && { gateway: services.gateway }),
       ...(service && { service: services.service }),
-      proxy: services.proxy,
+      ...{ proxy: services.proxy, isLent },
     }
   }
 
@@ -87,6 +87,7 @@ export function hostCalls(parts: HostParts): CallHandlers {
         ...(sent.objects !== null && { objects: sent.objects }),
         ...(sent.hasEngine && { engine: stream as AsyncIterable<Uint8Array> }),
         extensions: await shown(sent.extensions),
+        ...(sent.trust && { trust: sent.trust }),
         egress: egressOf(leaseId, sent.egress),
       }
       try {

@@ -7,7 +7,7 @@ import type { SandboxEgress, SandboxService } from '../driver.ts'
 import type { Line } from '../line/line.ts'
 import { HostAwayError } from '../line/line-error.ts'
 import { LentProxies } from './lent-proxies.ts'
-import { type HostFacts, readFacts } from './wire.ts'
+import { type HostFacts, isLent, readFacts } from './wire.ts'
 
 /** What a host is asked to do again once it has dialled with a new process. */
 export type Renew = (line: Line) => Promise<void>
@@ -16,8 +16,10 @@ export interface RemoteHostOptions {
   /** Longest wait of a call for a host that is dialling. */
   readonly awayMs: number
   readonly log: { warn(fields: object, message: string): void }
-  /** The network that this process lends to sandboxes of a host that has none; absent: it lends none. */
+  /** The network that this process lends to sandboxes; absent: it lends none. */
   readonly lends?: Network
+  /** Whether the host has no network of its own, so that each connection of its sandboxes is lent one. */
+  readonly hasNoNetwork?: boolean
 }
 
 const MAX_HEADER_BYTES = 32 * 1024
@@ -118,7 +120,8 @@ export class RemoteHost {
   readonly answer = (message: unknown, stream: Duplex): void => {
     const { leaseId, to } = asObject(message)
     const egress = typeof leaseId === 'string' ? this.#open.get(leaseId) : undefined
-    if (to === 'proxy' && egress !== undefined && this.#lent !== undefined) {
+    const lends = egress !== undefined && (this.#options.hasNoNetwork === true || isLent(egress))
+    if (to === 'proxy' && lends && this.#lent !== undefined) {
       this.#lent.take(String(leaseId), egress, stream)
       return
     }

@@ -1,5 +1,11 @@
 import { isObject } from '@berth/platform/kit/json.ts'
-import { type SandboxBounds, type SandboxEgress, SandboxGoneError, type SandboxState } from '../driver.ts'
+import {
+  type SandboxBounds,
+  type SandboxEgress,
+  SandboxGoneError,
+  type SandboxState,
+  type SandboxTrust,
+} from '../driver.ts'
 import { type NewBaseline, TreeUnfinishedError } from '../lease-program.ts'
 import { LineBroken } from '../line/line-error.ts'
 import { isLeaseId } from '../linux/instance.ts'
@@ -26,6 +32,8 @@ export interface SentSpec {
   readonly objects: string | null
   readonly extensions: readonly SentExtension[]
   readonly egress: SentEgress
+  /** What programs of the sandbox trust besides its system's authorities. */
+  readonly trust: SandboxTrust | null
   /** Whether the bytes that follow are an engine. */
   readonly hasEngine: boolean
 }
@@ -40,14 +48,21 @@ export interface SentExtension {
 export interface SentEgress extends Pick<SandboxEgress, 'reach' | 'publicHosts'> {
   readonly gateway: boolean
   readonly service: boolean
+  /** Whether connections to public hosts lead through the worker. */
+  readonly isLent: boolean
 }
 
-export function sentEgress({ reach, publicHosts, gateway, service }: SandboxEgress): SentEgress {
+/** Returns whether only the worker can do what an egress says of public hosts. */
+export const isLent = ({ isLent: told = false, secrets = [] }: SandboxEgress): boolean => told || secrets.length > 0
+
+export function sentEgress(egress: SandboxEgress): SentEgress {
+  const { reach, publicHosts, gateway, service } = egress
   return {
     reach,
     ...(publicHosts !== undefined && { publicHosts }),
     gateway: gateway !== undefined,
     service: service !== undefined,
+    isLent: isLent(egress),
   }
 }
 

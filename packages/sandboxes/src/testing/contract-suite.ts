@@ -12,6 +12,7 @@ import { FileBlobs } from '@berth/platform/storage/blobs/file-blobs.ts'
 import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type SandboxBounds, type SandboxDriver, SandboxGoneError, type SandboxSpec } from '../driver.ts'
+import { openLeaseAuthority } from '../egress/edge/lease-authority.ts'
 import { diskExceeded, type LeaseScript, TreeUnfinishedError } from '../lease-program.ts'
 import { treeOf } from '../tree.ts'
 
@@ -30,9 +31,15 @@ export interface ContractSubject {
   readonly enforces: { readonly cpu: boolean; readonly wholeMemory: boolean; readonly exactDisk: boolean }
   /**
    * What its sandboxes cannot have: a user of their own each (`users`); programs beside them that see only the trees they are
-   * for, and files that their owner has closed to itself (`confinement`); a network without interfaces (`emptyNetwork`).
+   * for, and files that their owner has closed to itself (`confinement`); a network without interfaces (`emptyNetwork`); a file of
+   * authorities in place of their system's (`coveredBundle`).
    */
-  readonly lacks?: { readonly users?: true; readonly confinement?: true; readonly emptyNetwork?: true }
+  readonly lacks?: {
+    readonly users?: true
+    readonly confinement?: true
+    readonly emptyNetwork?: true
+    readonly coveredBundle?: true
+  }
   /** Creates the sandbox in another process of the service, which is then killed without a chance to clean up. */
   createInProcessThatIsKilled(spec: SandboxSpec): Promise<void>
   dispose(): Promise<void>
@@ -221,6 +228,26 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         } finally {
           server.close()
         }
+      })
+
+      it('trusts the authority of its lease, if it has one, beside those of its system', async () => {
+        const trust = await openLeaseAuthority(Buffer.alloc(32, 5), 'contract').trust()
+        const trusting = await make({ trust })
+        const line = trust.certificate.split('\n')[1] ?? ''
+        const [directory, bundle] = ['/run/berth/trust', '/etc/ssl/certs/ca-certificates.crt']
+        const count = (leaseId: string, path: string, text: string) =>
+          out(leaseId, `[ -e ${path} ] && grep -cF -- '${text}' ${path}`)
+        expect(await count(trusting, `${directory}/certs/${trust.hash}.0`, line)).toBe('1')
+        expect(await count(trusting, `${directory}/certs/ca-certificates.crt`, line)).toBe('1')
+        const all = Number(await count(trusting, `${directory}/certs/ca-certificates.crt`, 'BEGIN CERTIFICATE'))
+        expect(all).toBeGreaterThan(10)
+        expect(await out(trusting, `head -c 4 ${directory}/truststore.jks | od -An -tx1`)).toBe('fe ed fe ed')
+        expect((await run(trusting, `touch ${directory}/x || : >> ${directory}/truststore.jks`)).code).not.toBe(0)
+        const system = await count(one, bundle, 'BEGIN CERTIFICATE')
+        if (system !== '' && !subject.lacks?.coveredBundle) {
+          expect(Number(await count(trusting, bundle, 'BEGIN CERTIFICATE'))).toBe(Number(system) + 1)
+        }
+        expect((await run(one, `ls ${directory}; grep -qF -- '${line}' ${bundle}`)).code).not.toBe(0)
       })
 
       it('reaches the proxy, which refuses targets that are not allowed', async () => {

@@ -3,6 +3,7 @@ import type { SandboxSpec } from '../../driver.ts'
 import { insidePaths } from '../../inside-paths.ts'
 import { insideEnvironment } from '../../leases/inside-files.ts'
 import { hostNames, type LeaseFiles } from '../../leases/lease-files.ts'
+import { bundleFile } from '../../leases/trust-files.ts'
 import { mountTargets, parentDirectories } from '../../linux/system-mounts.ts'
 
 const SHARED_MEMORY_BYTES = 64 * 1024 * 1024
@@ -29,6 +30,8 @@ export interface Plan {
   /** Directory of the /etc files that are the same in every sandbox. */
   readonly etcDir: string
   readonly systemMounts: readonly string[]
+  /** The system's file of authorities, which those that the lease trusts cover; absent: nothing covers it. */
+  readonly bundlePath?: string
   /** Mounts that cover files of /proc. */
   readonly processMasks: readonly string[]
   /** Which of memory and processes rlimits must bound, because the cgroup controller is missing. */
@@ -61,6 +64,7 @@ export function sandboxOptions(plan: Plan): readonly string[] {
     ...plan.systemMounts,
     ...['passwd', 'group'].flatMap(name => ['--ro-bind', join(files.host, name), `/etc/${name}`]),
     ...['hosts', 'nsswitch.conf', 'gitconfig'].flatMap(name => ['--ro-bind', join(plan.etcDir, name), `/etc/${name}`]),
+    ...(plan.bundlePath === undefined ? [] : ['--ro-bind', bundleFile(files.run), plan.bundlePath]),
     ...['--proc', '/proc', ...plan.processMasks, '--dev', '/dev'],
     ...['--perms', '1777', '--size', String(SHARED_MEMORY_BYTES), '--tmpfs', '/dev/shm'],
     ...['--bind', files.tmp, '/tmp', '--bind', files.home, insidePaths.home],

@@ -1,0 +1,231 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { agentEnvironment } from '@berth/worker/agent/agent-environment.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { spawn } from '../../../script/testing/spawn.ts'
+import type { EgressSecret } from '../src/driver.ts'
+import { EdgeStage, secret } from '../src/testing/edge-clients.ts'
+import { EdgeSandbox } from '../src/testing/edge-sandbox.ts'
+
+const host = 'api.example.com'
+const git: EgressSecret = {
+  ...secret,
+  ...{ name: 'GIT_TOKEN', placeholder: 'git0123456789abcdefghijklmn', hosts: ['git.example.com'] },
+  put: { basic: { user: 'x-access-token' } },
+}
+const environment: Readonly<Record<string, string>> = {
+  ...agentEnvironment([], true),
+  TOKEN: secret.placeholder,
+  GIT_TOKEN: git.placeholder,
+}
+
+const java = `cat > Ask.java <<'END'
+import java.net.*; import java.net.http.*;
+public class Ask { public static void main(String[] args) throws Exception {
+  var open = (HttpURLConnection) new URL("https://${host}/java").openConnection();
+  open.setRequestProperty("Authorization", "Bearer " + System.getenv("TOKEN"));
+  System.out.println(new String(open.getInputStream().readAllBytes()));
+  var asked = HttpRequest.newBuilder(URI.create("https://${host}/java"))
+    .header("Authorization", "Bearer " + System.getenv("TOKEN")).build();
+  var client = HttpClient.newBuilder().proxy(ProxySelector.getDefault()).build();
+  System.out.println(client.send(asked, HttpResponse.BodyHandlers.ofString()).body());
+} }
+END
+java Ask.java 2>/dev/null`
+
+const go = `cat > ask.go <<'END'
+package main
+import ("fmt"; "io"; "net/http"; "os")
+func main() {
+  asked, _ := http.NewRequest("GET", "https://${host}/go", nil)
+  asked.Header.Set("Authorization", "Bearer "+os.Getenv("TOKEN"))
+  answer, err := http.DefaultClient.Do(asked)
+  if err != nil { panic(err) }
+  body, _ := io.ReadAll(answer.Body)
+  fmt.Println(string(body))
+}
+END
+GOFLAGS=-mod=mod GOPROXY=off go run ask.go`
+
+const python = (lines: string) =>
+  `/usr/bin/python3 - <<'END'\nimport os\nheaders = {"Authorization": "Bearer " + os.environ["TOKEN"]}\n${lines}\nEND`
+
+/** Programs that ask the host, with what they need of this machine, and the answers that they print. */
+const programs: readonly (readonly [name: string, needs: string, script: string, prints: string])[] = [
+  [
+    'curl over HTTP/1.1',
+    '/usr/bin/curl',
+    `curl -sS --http1.1 -H "Authorization: Bearer $TOKEN" https://${host}/`,
+    'in by 1.1',
+  ],
+  [
+    'curl over HTTP/2',
+    '/usr/bin/curl',
+    `curl -sS --http2 -H "Authorization: Bearer $TOKEN" https://${host}/`,
+    'in by 2.0',
+  ],
+  [
+    'curl with a body that expects to go on',
+    '/usr/bin/curl',
+    `head -c 3000000 /dev/zero | curl -sS --http1.1 -H "Authorization: Bearer $TOKEN" -H 'Expect: 100-continue' --data-binary @- https://${host}/`,
+    'in by 1.1',
+  ],
+  [
+    "curl that knows the system's bundle alone",
+    '/usr/bin/curl',
+    `unset CURL_CA_BUNDLE SSL_CERT_FILE SSL_CERT_DIR; curl -sS --http1.1 -H "Authorization: Bearer $TOKEN" https://${host}/`,
+    'in by 1.1',
+  ],
+  [
+    'fetch of Node',
+    '/',
+    `/opt/berth/node -e 'fetch("https://${host}/", { headers: { Authorization: "Bearer " + process.env.TOKEN } }).then(answer => answer.text()).then(console.log)'`,
+    'in by 1.1',
+  ],
+  [
+    'https of Node',
+    '/',
+    `/opt/berth/node -e 'require("node:https").get("https://${host}/", { headers: { Authorization: "Bearer " + process.env.TOKEN } }, answer => answer.pipe(process.stdout))'`,
+    'in by 1.1',
+  ],
+  [
+    'urllib of Python',
+    '/usr/bin/python3',
+    python(
+      `from urllib.request import Request, urlopen\nprint(urlopen(Request("https://${host}/", headers=headers)).read().decode())`,
+    ),
+    'in by 1.1',
+  ],
+  [
+    'requests of Python',
+    '/usr/lib/python3/dist-packages/requests',
+    python(`import requests\nprint(requests.get("https://${host}/", headers=headers).text)`),
+    'in by 1.1',
+  ],
+  [
+    'httpx of Python',
+    '/usr/lib/python3/dist-packages/httpx',
+    python(`import httpx\nprint(httpx.get("https://${host}/", headers=headers).text)`),
+    'in by 1.1',
+  ],
+  ['Go', '/usr/bin/go', go, 'in by 2.0'],
+  ['Java, by both of its clients', '/usr/bin/java', java, 'in by 1.1\nin by 2.0'],
+]
+
+/** Serves the repositories of a directory to whoever has the password. */
+function gitHost(root: string) {
+  return (incoming: IncomingMessage, response: ServerResponse) => {
+    const isMine =
+      incoming.headers.authorization === `Basic ${Buffer.from(`x-access-token:${git.value}`).toString('base64')}`
+    if (!isMine) return void response.writeHead(401, { 'WWW-Authenticate': 'Basic realm="git"' }).end('who are you?')
+    const [path = '', query = ''] = (incoming.url ?? '').split('?')
+    const child = spawn('git', ['http-backend'], {
+      env: {
+        ...{ PATH: process.env.PATH, GIT_PROJECT_ROOT: root, GIT_HTTP_EXPORT_ALL: '1', REMOTE_USER: 'agent' },
+        ...{ PATH_INFO: path, QUERY_STRING: query, REQUEST_METHOD: incoming.method },
+        ...{
+          CONTENT_TYPE: incoming.headers['content-type'] ?? '',
+          HTTP_CONTENT_ENCODING: incoming.headers['content-encoding'] ?? '',
+        },
+      },
+    })
+    incoming.pipe(child.stdin)
+    let out = Buffer.alloc(0)
+    child.stdout.on('data', (part: Buffer) => {
+      out = Buffer.concat([out, part])
+    })
+    child.on('close', () => {
+      const end = out.indexOf('\r\n\r\n')
+      for (const line of out.subarray(0, end).toString().split('\r\n')) {
+        const [name = '', value = ''] = line.split(': ')
+        if (name === 'Status') response.statusCode = Number.parseInt(value, 10)
+        else response.setHeader(name, value)
+      }
+      response.end(out.subarray(end + 4))
+    })
+  }
+}
+
+describe('in a real sandbox, with loopback alone', () => {
+  let stage: EdgeStage
+  let sandbox: EdgeSandbox
+  let repositories: string
+
+  beforeAll(async () => {
+    stage = await EdgeStage.open()
+    repositories = await mkdtemp(join(tmpdir(), 'berth-edge-git-'))
+    const at = join(repositories, 'one.git')
+    const work = join(repositories, 'work')
+    for (const args of [
+      ['init', '-q', '--bare', at],
+      ['clone', '-q', at, work],
+      ['-C', work, '-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-q', '--allow-empty', '-m', 'first'],
+      ['-C', work, 'push', '-q', 'origin', 'HEAD:main'],
+      ['-C', at, 'symbolic-ref', 'HEAD', 'refs/heads/main'],
+    ])
+      execFileSync('git', args, { stdio: 'ignore' })
+    await stage.host(
+      host,
+      async (incoming, response) => {
+        for await (const _ of incoming);
+        const isIn = incoming.headers.authorization === `Bearer ${secret.value}`
+        response.end(isIn ? `in by ${incoming.httpVersion}` : `out with ${incoming.headers.authorization}`)
+      },
+      { http2: true },
+    )
+    await stage.host('git.example.com', gitHost(repositories))
+    sandbox = await EdgeSandbox.start(stage, [secret, git])
+  })
+  afterAll(async () => {
+    await sandbox?.[Symbol.asyncDispose]()
+    await stage?.[Symbol.asyncDispose]()
+    await rm(repositories, { recursive: true, force: true })
+  })
+
+  for (const [name, needs, script, prints] of programs) {
+    it.skipIf(!existsSync(needs))(`${name} sends a secret that it never has`, async () => {
+      const { code, out } = await sandbox.run(`cd $(mktemp -d); export HOME=$PWD; ${script}`, environment)
+      expect({ code, out: out.trim() }).toEqual({ code: 0, out: prints })
+    })
+  }
+
+  it('git clones with basic authentication, and pushes', async () => {
+    const { code, out } = await sandbox.run(
+      `cd $(mktemp -d); export HOME=$PWD; exec 2>/dev/null; git clone -q https://agent:$GIT_TOKEN@git.example.com/one.git one && cd one &&
+        git log --format=%s && git config user.name a && git config user.email a@b && git commit -q --allow-empty -m second && git push -q origin HEAD:other && echo pushed`,
+      environment,
+    )
+    expect({ code, out: out.trim() }).toEqual({ code: 0, out: 'first\npushed' })
+  })
+
+  it('nothing but the placeholder is inside', async () => {
+    const { out } = await sandbox.run(
+      `cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c ${secret.value}; grep -rl ${secret.value} /workspace /home /tmp /run 2>/dev/null | wc -l
+        ls ${'/run/berth/trust'}; grep -c 'PRIVATE KEY' -r /run/berth/trust | sort -u | cut -d: -f2`,
+      environment,
+    )
+    expect(out.split('\n').slice(0, 2)).toEqual(['0', '0'])
+    expect(out).not.toContain('PRIVATE')
+  })
+
+  it("a program that reads the authority's certificate gains nothing from it", async () => {
+    const { code, out } = await sandbox.run(
+      `cat /run/berth/trust/certs/*.0 | grep -c BEGIN; curl -sS --cacert /run/berth/trust/certs/*.0 -H "X-Key: $TOKEN" https://${host}/`,
+      environment,
+    )
+    expect([code, out]).toEqual([0, expect.stringContaining('secret_not_for_host')])
+  })
+
+  it('a client that pins the real authority fails, and the bundle of other sandboxes is as it was', async () => {
+    await using plain = await EdgeSandbox.start(stage, [secret], false)
+    const { code, out } = await plain.run(`curl -sS https://${host}/; ls /run/berth`, {
+      https_proxy: environment['https_proxy'] ?? '',
+    })
+    expect([code, out]).toEqual([0, expect.stringContaining('certificate')])
+    expect(out).not.toContain('trust')
+  })
+})
