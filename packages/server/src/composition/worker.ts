@@ -238,7 +238,6 @@ async function workerContext(
     }),
     git: new GitAccess(context),
     network,
-    access: network,
     bounds: sandboxes.bounds,
     publicHosts: sandboxes.egress,
     search: config.search,

@@ -220,7 +220,6 @@ export async function workerContext(
     ),
     git: new GitAccess({ db: db.database, clock: systemClock, gitHosts, log }),
     network,
-    access: network,
     bounds,
     publicHosts: more.publicHosts,
     search: undefined,

@@ -1,3 +1,4 @@
+import { trustPaths } from '@berth/sandboxes/inside-paths.ts'
 import { PROXY_PORT } from '@berth/supervisor'
 
 /** What an environment adds to the variables of its sandboxes' processes. */
@@ -8,6 +9,10 @@ export interface AddedVariables {
   readonly exported: Readonly<Record<string, string>>
   /** Directories that setup put in front of the search path, the last first. */
   readonly path: readonly string[]
+  /** Whether the sandbox trusts an authority of its own; absent: it does not. */
+  readonly hasAuthority?: boolean
+  /** Names of the secrets that setup does not get; absent: it gets all. */
+  readonly outsideSetup?: readonly string[]
 }
 
 /** In front of every search path that an environment may set. */
@@ -18,8 +23,11 @@ const proxy = `http://127.0.0.1:${PROXY_PORT}`
 /** Names of the sandbox's own loopback, for which clients bypass the proxy. */
 const ownNames = ['localhost', '127.0.0.1', '::1'] as const
 
-/** Returns the environment of every agent; the sandbox's proxy is its only route to a network. */
-export function agentEnvironment(reach: readonly string[]): Readonly<Record<string, string>> {
+/**
+ * Returns the environment of every agent; the sandbox's proxy is its only route to a network.
+ * @param hasAuthority whether the sandbox trusts an authority of its own, which programs then have to know
+ */
+export function agentEnvironment(reach: readonly string[], hasAuthority = false): Readonly<Record<string, string>> {
   const direct = directNames(reach)
   return {
     PATH: '/opt/berth:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
@@ -37,9 +45,29 @@ export function agentEnvironment(reach: readonly string[]): Readonly<Record<stri
     // Yarn from version 2 on reads no other variables for its proxy.
     YARN_HTTP_PROXY: proxy,
     YARN_HTTPS_PROXY: proxy,
-    JAVA_TOOL_OPTIONS: javaOptions(direct),
+    JAVA_TOOL_OPTIONS: [javaOptions(direct), ...(hasAuthority ? [javaTrust] : [])].join(' '),
+    ...(hasAuthority && trustVariables),
   }
 }
+
+/**
+ * Where programs look for authorities. No variable is enough for all of them, and each names the whole of what the sandbox
+ * trusts: some programs read nothing besides.
+ */
+const trustVariables = {
+  SSL_CERT_FILE: trustPaths.bundle,
+  SSL_CERT_DIR: `${trustPaths.certificates}:/etc/ssl/certs`,
+  NODE_EXTRA_CA_CERTS: trustPaths.bundle,
+  REQUESTS_CA_BUNDLE: trustPaths.bundle,
+  CURL_CA_BUNDLE: trustPaths.bundle,
+  GIT_SSL_CAINFO: trustPaths.bundle,
+  AWS_CA_BUNDLE: trustPaths.bundle,
+  PIP_CERT: trustPaths.bundle,
+  DENO_CERT: trustPaths.bundle,
+} as const
+
+/** Java reads no variable, and no file of another form. */
+const javaTrust = `-Djavax.net.ssl.trustStore=${trustPaths.java} -Djavax.net.ssl.trustStoreType=JKS`
 
 /**
  * Returns the environment of setup, and of every agent, in a sandbox that an environment sets up. Later members win:
@@ -47,11 +75,21 @@ export function agentEnvironment(reach: readonly string[]): Readonly<Record<stri
  */
 export function environmentWith(
   reach: readonly string[],
-  { variables, secrets, exported, path }: AddedVariables,
+  { variables, secrets, exported, path, hasAuthority }: AddedVariables,
 ): Readonly<Record<string, string>> {
-  const all = { ...agentEnvironment(reach), ...variables, ...secrets, ...exported }
-  const java = withJavaOptions(agentEnvironment(reach)['JAVA_TOOL_OPTIONS'] ?? '', all['JAVA_TOOL_OPTIONS'] ?? '')
+  const platform = agentEnvironment(reach, hasAuthority)
+  const all = { ...platform, ...variables, ...secrets, ...exported }
+  const java = withJavaOptions(platform['JAVA_TOOL_OPTIONS'] ?? '', all['JAVA_TOOL_OPTIONS'] ?? '')
   return { ...all, PATH: [platformPath, ...path, all['PATH']].join(':'), JAVA_TOOL_OPTIONS: java }
+}
+
+/** Returns what an environment adds to the variables of its setup. */
+export function setupVariables(added: AddedVariables): AddedVariables {
+  const { outsideSetup = [], secrets } = added
+  return {
+    ...added,
+    secrets: Object.fromEntries(Object.entries(secrets).filter(([name]) => !outsideSetup.includes(name))),
+  }
 }
 
 /**

@@ -40,7 +40,7 @@ export const cloneStep: ApplyStep = {
         name: 'clone',
         order: { clone: { directory: insidePaths.workspace, repositories: entries, timeoutMs } },
         // The platform's alone: a variable of the document must not lead git elsewhere.
-        env: agentEnvironment(runtime.reach),
+        env: agentEnvironment(runtime.reach, parts.environment.hasAuthority),
         limitMs: timeoutMs,
         take: message => {
           states = parseStates(message['end'], entries.length) ?? states

@@ -1,7 +1,7 @@
 import type { ApplyReport } from '@berth/core/sessions/leases/apply-report.ts'
 import { workEndsAt } from '@berth/core/sessions/leases/lease-bound.ts'
 import { type FileText, MAX_FILE_BYTES, type SetupEnd } from '@berth/supervisor/apply'
-import { environmentWith } from '../agent/agent-environment.ts'
+import { environmentWith, setupVariables } from '../agent/agent-environment.ts'
 import { ApplyFailed } from './apply-failed.ts'
 import type { ApplyParts, ApplyStep } from './apply-parts.ts'
 import { type ProgramEnd, runProgram } from './run-program.ts'
@@ -26,7 +26,7 @@ export const setupStep: ApplyStep = {
       {
         name: 'setup',
         order: { setup: { script: document.setup, timeoutMs } },
-        env: { ...environmentWith(runtime.reach, environment), ...platform },
+        env: { ...environmentWith(runtime.reach, setupVariables(environment)), ...platform },
         limitMs: timeoutMs,
         take: message => {
           end = parseEnd(message['end']) ?? end

@@ -2,6 +2,7 @@ import type { CheckpointLimits } from '@berth/core/checkpoints/limits.ts'
 import type { Context } from '@berth/core/context.ts'
 import type { DeliveryContext } from '@berth/core/delivery/delivery-context.ts'
 import type { ExtensionSources } from '@berth/core/environments/extensions/find-extensions.ts'
+import { networkOfLease } from '@berth/core/environments/lease-network.ts'
 import type { Host } from '@berth/core/hosts/hosts.ts'
 import type { RuntimeEntry } from '@berth/core/runtimes/catalog.ts'
 import type { LeaseRow } from '@berth/core/sessions/leases/lease-sql.ts'
@@ -14,6 +15,7 @@ import type { WorkerLimits } from '@berth/platform/settings/worker.ts'
 import type { PublicHosts, SandboxBounds, SandboxEgress } from '@berth/sandboxes/driver.ts'
 import type { GatewayAccess } from './gateway-access.ts'
 import type { GitAccess } from './git-access.ts'
+import { edgeOf } from './lease-edge.ts'
 import type { NetworkAccess } from './network-access.ts'
 import { withSearch } from './web-search.ts'
 
@@ -47,8 +49,6 @@ export interface WorkerContext extends Context, Pick<DeliveryContext, 'hosts' | 
   readonly search: SearchConfig | undefined
   /** The public hosts that sandboxes may reach; undefined: none. */
   readonly publicHosts: PublicHosts | undefined
-  /** Decides about the public hosts of single sandboxes, and records what they reach; absent: nobody does. */
-  readonly access?: EgressAccess
   readonly bounds: SandboxBounds
   readonly limits: ExecutionLimits
   /** Budgets of a Run, unless its organization has its own. */
@@ -78,20 +78,26 @@ export function atHost(context: WorkerContext, hostId: string): ExecutionContext
   return { ...context, ...parts, host: id }
 }
 
-/** Decides about the targets of a sandbox's connections, and hears of them. */
-export interface EgressAccess {
-  route(lease: LeaseRow): Pick<SandboxEgress, 'network' | 'observe'>
-}
-
 /** Returns what the sandbox of a lease may reach, and the secrets that its proxy puts in. */
 export async function egressOf(
   context: ExecutionContext,
   lease: LeaseRow,
   { reach }: RuntimeEntry,
 ): Promise<SandboxEgress> {
-  const { access, gateway, git, log, publicHosts, search } = context
+  const { db, gateway, git, log, network, publicHosts, search } = context
   const service = withSearch({ search, log, isAtWork: () => gateway.isAtWork(lease.id) }, git.route(lease.id))
-  return { reach, publicHosts, gateway: gateway.route(lease.id), service, ...access?.route(lease) }
+  const [edge, isLent] = await Promise.all([edgeOf(db, lease), isDecidedHere(context, lease)])
+  return { reach, publicHosts, gateway: gateway.route(lease.id), service, ...edge, ...network.route(lease), isLent }
+}
+
+/**
+ * Returns whether connections of a sandbox elsewhere lead through this worker: its environment, or its organization, opens
+ * only some hosts. Otherwise its host dials by itself, and what it reaches is not recorded.
+ */
+async function isDecidedHere({ db, driver }: ExecutionContext, lease: LeaseRow): Promise<boolean> {
+  if (driver.kind !== 'remote') return false
+  const { mode, never } = await networkOfLease(db, lease)
+  return mode !== 'open' || never.length > 0
 }
 
 /**

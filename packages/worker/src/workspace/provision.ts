@@ -259,6 +259,7 @@ async function make(
     ...(source !== null && { objects: objectsOf(source.mirror) }),
     ...(image !== null && image.lower !== null && { lower: image.lower }),
     ...(layer !== null && { layer }),
+    ...(egress.authority !== undefined && { trust: await egress.authority.trust() }),
   }
   await orAborted(
     driver.create({
