@@ -2,14 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Session } from '@berth/contract'
 
 /** Calls the API as JSON; throws for a refusal. An answer without a body is an empty object. */
-export type Call = <Body>(method: string, path: string, body?: object) => Promise<Body>
+export type Call = <Body>(
+  method: string,
+  path: string,
+  body?: object,
+  headers?: Readonly<Record<string, string>>,
+) => Promise<Body>
 
 /** Returns the caller of a service with an API key. */
 export function callerOf(url: string, apiKey: string): Call {
-  return async <Body>(method: string, path: string, body?: object) => {
+  return async <Body>(method: string, path: string, body?: object, headers = {}) => {
     const answer = await fetch(url + path, {
       method,
-      headers: { authorization: `Bearer ${apiKey}`, ...(body && { 'content-type': 'application/json' }) },
+      headers: { authorization: `Bearer ${apiKey}`, ...(body && { 'content-type': 'application/json' }), ...headers },
       ...(body && { body: JSON.stringify(body) }),
     })
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
