@@ -17,10 +17,21 @@ const git: EgressSecret = {
   ...{ name: 'GIT_TOKEN', placeholder: 'git0123456789abcdefghijklmn', hosts: ['git.example.com'] },
   put: { basic: { user: 'x-access-token' } },
 }
+/** Of a registry for packages of Node, and of one for those of Python. */
+const npm: EgressSecret = {
+  ...secret,
+  ...{ name: 'NPM_TOKEN', placeholder: 'npm_0123456789abcdefghijklmn', hosts: ['npm.example.com'] },
+}
+const pip: EgressSecret = {
+  ...git,
+  ...{ name: 'PIP_TOKEN', placeholder: 'pip0123456789abcdefghijklmn', hosts: ['pip.example.com'] },
+}
 const environment: Readonly<Record<string, string>> = {
   ...agentEnvironment([], true),
   TOKEN: secret.placeholder,
   GIT_TOKEN: git.placeholder,
+  NPM_TOKEN: npm.placeholder,
+  PIP_TOKEN: pip.placeholder,
 }
 
 const java = `cat > Ask.java <<'END'
@@ -112,15 +123,44 @@ const programs: readonly (readonly [name: string, needs: string, script: string,
     python(`import httpx\nprint(httpx.get("https://${host}/", headers=headers).text)`),
     'in by 1.1',
   ],
+  [
+    'npm',
+    '/usr/bin/npm',
+    `echo "//npm.example.com/:_authToken=$NPM_TOKEN" > .npmrc; npm view thing version --registry=https://npm.example.com/ --fetch-retries=0 2>&1`,
+    '1.2.3',
+  ],
+  [
+    'pip',
+    '/usr/lib/python3/dist-packages/pip',
+    '/usr/bin/python3 -m pip index versions thing --retries 0 --index-url https://agent:$PIP_TOKEN@pip.example.com/simple 2>/dev/null | head -1',
+    'thing (1.2.3)',
+  ],
   ['Go', '/usr/bin/go', go, 'in by 2.0'],
   ['Java, by both of its clients', '/usr/bin/java', java, 'in by 1.1\nin by 2.0'],
 ]
 
+const basicOf = (password: string) => `Basic ${Buffer.from(`x-access-token:${password}`).toString('base64')}`
+
+/** Tells one version of one package to whoever has the token. */
+function npmHost(incoming: IncomingMessage, response: ServerResponse): void {
+  if (incoming.headers.authorization !== `Bearer ${npm.value}`) return void response.writeHead(401).end('{}')
+  const dist = { tarball: 'https://npm.example.com/thing.tgz' }
+  const versions = { '1.2.3': { name: 'thing', version: '1.2.3', dist } }
+  response.setHeader('Content-Type', 'application/json')
+  response.end(JSON.stringify({ name: 'thing', 'dist-tags': { latest: '1.2.3' }, versions }))
+}
+
+function pipHost(incoming: IncomingMessage, response: ServerResponse): void {
+  const isMine = incoming.headers.authorization === basicOf(pip.value)
+  if (!isMine) return void response.writeHead(401, { 'WWW-Authenticate': 'Basic realm="pip"' }).end()
+  response.setHeader('Content-Type', 'text/html')
+  response.end('<a href="/thing-1.2.3-py3-none-any.whl">thing-1.2.3-py3-none-any.whl</a>')
+}
+
 /** Serves the repositories of a directory to whoever has the password. */
 function gitHost(root: string) {
   return (incoming: IncomingMessage, response: ServerResponse) => {
-    const isMine =
-      incoming.headers.authorization === `Basic ${Buffer.from(`x-access-token:${git.value}`).toString('base64')}`
+    const isMine = incoming.headers.authorization === basicOf(git.value)
     if (!isMine) return void response.writeHead(401, { 'WWW-Authenticate': 'Basic realm="git"' }).end('who are you?')
     const [path = '', query = ''] = (incoming.url ?? '').split('?')
     const child = spawn('git', ['http-backend'], {
@@ -178,7 +218,9 @@ describe('in a real sandbox, with loopback alone', () => {
       { http2: true },
     )
     await stage.host('git.example.com', gitHost(repositories))
-    sandbox = await EdgeSandbox.start(stage, [secret, git])
+    await stage.host('npm.example.com', npmHost)
+    await stage.host('pip.example.com', pipHost)
+    sandbox = await EdgeSandbox.start(stage, [secret, git, npm, pip])
   })
   afterAll(async () => {
     await sandbox?.[Symbol.asyncDispose]()
