@@ -27,6 +27,10 @@ test_requirements=(
   gpg-agent:gpg-agent
   podman:podman
   runc:runc
+  /usr/lib/python3/dist-packages/requests:python3-requests
+  /usr/lib/python3/dist-packages/httpx:python3-httpx
+  go:golang-go
+  java:default-jdk-headless
 )
 
 # Prints the packages of missing programs and files, each once. Arguments: requirements besides the common ones.

@@ -47,3 +47,15 @@ test('keys are read from base64, base64url and hexadecimal digits of 32 bytes', 
     expect(parseMasterKey(text)).toBeUndefined()
   }
 })
+
+test('what is derived follows from the key and the purpose alone', () => {
+  const derived = key.derive('lease/1/authority')
+  expect(derived).toHaveLength(32)
+  expect(new MasterKey(Buffer.alloc(32, 7)).derive('lease/1/authority').equals(derived)).toBe(true)
+  expect(key.derive('lease/2/authority').equals(derived)).toBe(false)
+  expect(new MasterKey(Buffer.alloc(32, 8)).derive('lease/1/authority').equals(derived)).toBe(false)
+  // The name of a key that seals is no purpose that gives it away.
+  expect(key.derive('seal').equals(key.derive('digest'))).toBe(false)
+  const opened = () => new MasterKey(key.derive('seal')).open(key.seal('secret', 'here'), 'here')
+  expect(opened).toThrow(UnsealError)
+})

@@ -21,6 +21,9 @@ const programs =
     ' ',
   )
 
+/** What an image of a distribution has. */
+const authorities = '/etc/ssl/certs/ca-certificates.crt'
+
 /** Makes an image of the programs of this machine, without a registry. */
 export async function makeTestImage(): Promise<{ readonly image: string } & AsyncDisposable> {
   const image = `localhost/berth-test:${process.pid}-${Math.random().toString(36).slice(2, 8)}`
@@ -35,6 +38,7 @@ export async function makeTestImage(): Promise<{ readonly image: string } & Asyn
     const args = [
       ...['--create', '--dereference', '--hard-dereference', '--absolute-names'],
       ...['--transform', 's,^/lib,/usr/lib,', '--transform', 's,^/,,', ...found, ...libraries],
+      ...(existsSync(authorities) ? [authorities] : []),
     ]
     const files = join(tree, 'files.tar')
     await run('tar', [...args, '--file', files])

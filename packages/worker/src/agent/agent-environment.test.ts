@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { agentEnvironment, environmentWith } from './agent-environment.ts'
+import { agentEnvironment, environmentWith, setupVariables } from './agent-environment.ts'
 
 test.each([
   [[], 'localhost,127.0.0.1,::1'],
@@ -30,4 +30,28 @@ test("keeps Java's way to the proxy ahead of the options that an environment set
   const exported = { JAVA_TOOL_OPTIONS: `${both} -Dx=y` }
   expect(environmentWith([], { ...added, exported })['JAVA_TOOL_OPTIONS']).toBe(`${both} -Dx=y`)
   expect(environmentWith([], { ...added, variables: {} })['JAVA_TOOL_OPTIONS']).toBe(platform)
+})
+
+test('names the authorities of a sandbox that has its own in every variable that programs read, and in no other', () => {
+  const names = ['SSL_CERT_FILE', 'SSL_CERT_DIR', 'NODE_EXTRA_CA_CERTS', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE']
+  const all = [...names, 'GIT_SSL_CAINFO', 'AWS_CA_BUNDLE', 'PIP_CERT', 'DENO_CERT']
+  const plain = agentEnvironment([])
+  const trusting = agentEnvironment([], true)
+  for (const name of all)
+    expect([plain[name], trusting[name]]).toEqual([undefined, expect.stringMatching(/^\/run\/berth\/trust\/certs/)])
+  expect(
+    Object.keys(trusting)
+      .filter(name => !(name in plain))
+      .toSorted(),
+  ).toEqual(all.toSorted())
+  expect(plain['JAVA_TOOL_OPTIONS']).not.toContain('trustStore')
+  expect(trusting['JAVA_TOOL_OPTIONS']).toContain('-Djavax.net.ssl.trustStore=/run/berth/trust/truststore.jks')
+})
+
+test('an environment may name other authorities, and setup lacks the secrets that are not for it', () => {
+  const added = { variables: { PIP_CERT: '/own' }, secrets: { A: 'a', B: 'b' }, exported: {}, path: [] }
+  const trusting = { ...added, hasAuthority: true, outsideSetup: ['B'] }
+  expect(environmentWith([], trusting)).toMatchObject({ PIP_CERT: '/own', A: 'a', B: 'b' })
+  const setup = environmentWith([], setupVariables(trusting))
+  expect([setup['A'], setup['B']]).toEqual(['a', undefined])
 })
