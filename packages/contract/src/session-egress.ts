@@ -23,7 +23,7 @@ const reasonText = [
   '`undecided`: the connection has waited its time, and people may still decide.',
   '`nobody_to_ask`: no person looks after this work.',
   '`too_many_asked`: the Run has its most hosts open for people.',
-  '`secret_not_for_host`: a secret that is not for this host.',
+  '`secret_not_for_host`: a secret that is not for this host, or in its name.',
   '`further`: refusals beyond twenty a minute, together.',
 ].join(' ')
 

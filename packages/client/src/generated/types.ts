@@ -830,7 +830,7 @@ export interface EgressRefusedData {
   /** Absent with `further`. */
   host?: string
   port?: number
-  /** `policy`: the operator’s settings, or the address. `never_host`: the policy of the organization. `not_listed`: the environment names its hosts, and not this one. `denied`, `timed_out`: a person, or nobody in time. `undecided`: the connection has waited its time, and people may still decide. `nobody_to_ask`: no person looks after this work. `too_many_asked`: the Run has its most hosts open for people. `secret_not_for_host`: a secret that is not for this host. `further`: refusals beyond twenty a minute, together. */
+  /** `policy`: the operator’s settings, or the address. `never_host`: the policy of the organization. `not_listed`: the environment names its hosts, and not this one. `denied`, `timed_out`: a person, or nobody in time. `undecided`: the connection has waited its time, and people may still decide. `nobody_to_ask`: no person looks after this work. `too_many_asked`: the Run has its most hosts open for people. `secret_not_for_host`: a secret that is not for this host, or in its name. `further`: refusals beyond twenty a minute, together. */
   reason: string
   /** What the program was answered. */
   message?: string

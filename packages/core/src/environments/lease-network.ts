@@ -1,6 +1,5 @@
 import type { EnvironmentNetwork } from '@berth/contract'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
-import type { LeaseRow } from '../sessions/leases/lease-sql.ts'
 import { documentOfLease } from './fix-environment.ts'
 
 /** Which hosts the sandbox of a lease reaches, within what the operator opens. */
@@ -11,7 +10,13 @@ export interface LeaseNetwork extends EnvironmentNetwork {
   readonly never: readonly string[]
 }
 
-type LeaseOfNetwork = Pick<LeaseRow, 'organization_id' | 'environment_id' | 'environment_revision' | 'never_hosts'>
+/** What a lease says of its network. */
+interface LeaseOfNetwork {
+  readonly organization_id: string
+  readonly environment_id: string | null
+  readonly environment_revision: number | null
+  readonly never_hosts: readonly string[]
+}
 
 /** Returns the network of a lease: that of its environment, or an open one without an environment. */
 export async function networkOfLease(db: Queryable, lease: LeaseOfNetwork): Promise<LeaseNetwork> {

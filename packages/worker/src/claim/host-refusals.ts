@@ -2,8 +2,8 @@ import type { EgressRefusal } from '@berth/contract'
 import type { EgressTarget } from '@berth/sandboxes/driver.ts'
 import type { Refusal } from './egress-recorder.ts'
 
-/** Refusals that the environment or people are the cause of, and not the operator's settings. */
-type Reason = Exclude<EgressRefusal, 'policy' | 'secret_not_for_host' | 'further'>
+/** Refusals that the environment, people or the organization are the cause of, and not the operator's settings. */
+type Reason = Exclude<EgressRefusal, 'policy' | 'further'>
 
 const words: Readonly<Record<Reason, (target: string, environment: string) => string>> = {
   never_host: target =>
@@ -16,6 +16,7 @@ const words: Readonly<Record<Reason, (target: string, environment: string) => st
   undecided: target => `nobody has decided about ${target} yet. People are still asked: try again later`,
   nobody_to_ask: (target, environment) =>
     `${target} is not among the hosts of the environment “${environment}”, and there is nobody to ask here. Whoever may write the environment can add it to its network.hosts`,
+  secret_not_for_host: () => 'the name of the host holds a secret of this session, so nobody is asked about it',
   too_many_asked: target =>
     `people are asked about too many hosts at once, so nobody is asked about ${target}. Try again when they have decided`,
 }

@@ -213,7 +213,12 @@ export class NetworkAccess implements Disposable {
 
 const allowed: EgressDecision = { allow: true }
 
-const refusals = { nobody: 'nobody_to_ask', crowded: 'too_many_asked', ending: 'undecided' } as const
+const refusals = {
+  nobody: 'nobody_to_ask',
+  crowded: 'too_many_asked',
+  ending: 'undecided',
+  secret: 'secret_not_for_host',
+} as const
 
 function refused({ reasons }: Sandbox, target: EgressTarget, refusal: Refusal): EgressDecision {
   if (reasons.size >= MOST_REASONS) reasons.clear()

@@ -160,6 +160,21 @@ describe('an environment that asks', () => {
     expect(refusalsIn(events)).toEqual([expect.objectContaining({ reason: 'nobody_to_ask', wouldAsk: true })])
   })
 
+  it('asks nobody about a name that holds a secret', async () => {
+    const secret = 'averysecretvalue0123456789'
+    const environment = await hosts.environments.make({ network: ask })
+    await hosts.environments.writeSecret(environment.id, 'TOKEN', secret, 1)
+    const session = await hosts.sessionOf(environment.id, fetchFrom('$TOKEN.example.org'))
+    const { output, events } = await hosts.ended(session)
+    expect(output).toContain('the name of the host holds a secret of this session')
+    expect(refusalsIn(events)).toEqual([expect.objectContaining({ reason: 'secret_not_for_host' })])
+    expect(JSON.stringify([events, await hosts.egress(session)])).not.toContain(secret)
+    const { rows } = await hosts.test.db.database.query('select 1 from interactions where session_id = $1', [
+      session.id,
+    ])
+    expect(rows).toEqual([])
+  })
+
   it('closes what is open with its Run', async () => {
     const session = await hosts.session(ask, fetchFrom('cancelled.example.org'))
     await hosts.onlyOpen(session)

@@ -3,6 +3,7 @@ import type { Approval } from '@berth/contract'
 import type { ApprovalRule } from '@berth/platform/settings/approval-rules.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { appendEvents } from '../log/append.ts'
+import { sessionRedactor } from '../log/session-redactor.ts'
 import { findRun } from '../runs/run-sql.ts'
 import { isAllowed } from './approval-rules.ts'
 import type { HostState } from './host-decision.ts'
@@ -37,7 +38,7 @@ export interface HostAsking {
 }
 
 /** What a connection is answered that nothing has decided about. */
-export type Asked = HostState | { readonly kind: 'nobody' | 'crowded' | 'ending' }
+export type Asked = HostState | { readonly kind: 'nobody' | 'crowded' | 'ending' | 'secret' }
 
 /**
  * Asks people whether a program may reach a host, unless that is decided already. The platform asks and not the agent, so the
@@ -55,6 +56,9 @@ export async function askForHost(
   if (state.kind !== 'unasked') return state
   const run = await findRun(tx, question, question.runId)
   if (run === null || run.ended_at !== null || run.cancel_requested_at !== null) return { kind: 'ending' }
+  // No row may hold a secret as it is, and nobody is to be led to allow one out.
+  const redactor = await sessionRedactor(tx, question)
+  if (redactor.text(question.host) !== question.host) return { kind: 'secret' }
   const { open, all } = await countAskedHosts(tx, question, question.runId)
   if (open >= MOST_OPEN || all >= MOST_ASKED) return { kind: 'crowded' }
   const { organizationId, sessionId, runId, leaseId, runtime } = question
