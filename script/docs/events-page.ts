@@ -10,7 +10,7 @@ For developers who read the log of a Session, a stream or a webhook: every type 
 
 Every Event has \`id\`, \`type\`, \`createdAt\`, \`sequence\`, \`subject\` and \`data\`. The set of types is open, and so are their members: ignore
 those that you do not know. Webhooks subscribe to families; Events without a family are never pushed. Events of the visibility
-\`transcript\` hold content: messages, tools' output and the like.
+\`transcript\` hold content: messages, tools' output and the like; those of \`timeline\` need not name a Run.
 
 Each Event has a digest over the one before and its own text, exactly as pages, streams and webhooks carry it. \`digestEvents\` says what a log
 comes to at an Event ([the log](concepts.md#the-log)), and \`berth verify --log\` makes the chain anew and compares.

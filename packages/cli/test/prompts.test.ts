@@ -27,6 +27,24 @@ describe('an approval', () => {
     for (const text of ['', 't', 'ye', 'yy', 'always']) expect(prompt.answer(text)).toMatchObject({ kind: 'fault' })
   })
 
+  test('about a host can be decided for the environment', () => {
+    const prompt = approval({
+      toolName: 'network',
+      title: 'npm wants to reach a.example.org:443',
+      destination: 'a.example.org:443',
+      confinement: 'network',
+      rememberScopes: ['turn', 'chat', 'project'],
+    })
+    expect(prompt.label).toContain('p for the environment')
+    expect(repliesOf(prompt, 'p')).toEqual([{ kind: 'decide', choice: 'allow_project' }])
+    expect(prompt.lines(plain)).toEqual([
+      '? The agent asks to let a program reach a host',
+      '  action  npm wants to reach a.example.org:443',
+      '  to      a.example.org:443',
+      '  within  network',
+    ])
+  })
+
   test('is shown whole, with what cannot be seen', () => {
     const input = { file: 'a\u202eb', content: `${'x'.repeat(50_000)}\nend` }
     const lines = approval({ input, title: 'Write\nit' }).lines(plain).join('\n')

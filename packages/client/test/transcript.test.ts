@@ -327,8 +327,32 @@ test.each([
   ['svc.workspace.progress', { title: 'Creating the sandbox', status: 'started' }, /^Creating the sandbox$/],
   ['svc.workspace.progress', { title: 'Creating it', status: 'failed', durationMs: 3000 }, /^Creating it failed \(3/],
   ['svc.workspace.expired', { leaseId: 'l', expiredAt: '' }, /^Sandbox paused$/],
+  [
+    'svc.egress.refused',
+    { host: 'a.example.org', port: 443, reason: 'policy', count: 1 },
+    /^blocked: a\.example\.org$/,
+  ],
+  ['svc.egress.refused', { reason: 'further', count: 1200 }, /^1,200 further connections were blocked$/],
 ])('%s is a notice', (type, data, text) => {
   expect(rowsOf([type, data])).toMatchObject([{ kind: 'notice', text: expect.stringMatching(text) }])
+})
+
+test('the refusals of a host are one line of their Run, where they began', () => {
+  const blocked = (host: string, count: number, reason = 'denied') =>
+    ['svc.egress.refused', { host, port: 443, reason, count }] as const
+  const rows = rowsOf(
+    blocked('a.example.org', 2),
+    say('On it.'),
+    blocked('b.example.org', 1, 'policy'),
+    blocked('a.example.org', 3),
+    [...blocked('a.example.org', 1), '00000000-0000-4000-8000-000000000002'],
+  )
+  expect(rows).toMatchObject([
+    { text: 'blocked: a.example.org (5 times)', blocked: { host: 'a.example.org', count: 5, allowable: true } },
+    { kind: 'reply' },
+    { text: 'blocked: b.example.org', blocked: { host: 'b.example.org', count: 1, allowable: false } },
+    { text: 'blocked: a.example.org', blocked: { count: 1 } },
+  ])
 })
 
 test('a sandbox that goes and comes again is one line, until the agent goes on', () => {

@@ -54,8 +54,6 @@ test('a blocked host is shown where it happened, once, and a button allows it', 
   await shoot(page, 'blocked-host')
   await shootPhone(page, 'blocked-host')
   expect(await pageFaults(page)).toEqual([])
-  await page.setViewportSize({ width: 390, height: 844 })
-  expect(await widthFaults(page)).toEqual([])
   await page.getByRole('button', { name: 'Allow blocked.example.org' }).click()
   await page.getByText('Allowed for the environment').waitFor()
   const next = await hosts.api.submitTurn(session.id, again)
@@ -76,4 +74,24 @@ test('the details of a Session list the hosts of its sandbox', async () => {
   await table.getByText('other.example.org').waitFor()
   await shoot(page, 'session-hosts')
   expect(await pageFaults(page)).toEqual([])
+})
+
+test('whoever writes the environment takes an allowed host into the document, or removes it', async () => {
+  const environment = await hosts.environments.make({ name: 'Proposals', network: ask })
+  const session = await hosts.sessionOf(environment.id, 'echo done')
+  await hosts.ended(session)
+  for (const name of ['one', 'two']) {
+    await hosts.api.put(`/v1/sessions/${session.id}/egress/hosts/${name}.example.org`, undefined)
+  }
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await page.goto(`${accounts.test.url}/environments/${environment.id}`)
+  await page.getByRole('heading', { name: 'Hosts that were allowed' }).waitFor()
+  await shoot(page, 'proposed-hosts')
+  expect(await pageFaults(page)).toEqual([])
+  await page.getByRole('button', { name: 'Remove two.example.org' }).click()
+  await page.getByText('two.example.org').waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Add one.example.org to the document' }).click()
+  await page.getByRole('heading', { name: 'Hosts that were allowed' }).waitFor({ state: 'detached' })
+  const { document, proposedHosts } = (await hosts.environments.read(environment.id)).body.environment
+  expect([document.network.hosts, proposedHosts]).toEqual([['one.example.org'], []])
 })

@@ -22,7 +22,7 @@ const attemptCauses: ReadonlyMap<string, string> = new Map(
 )
 
 /** Reasons for which a host stays closed whatever people of the Session decide. */
-const closed: ReadonlySet<string> = new Set(['policy', 'never_host', 'secret_not_for_host'])
+const closed = /^(policy|never_host|secret_not_for_host)$/
 
 /** Returns what a notice of a refused host says. */
 export const blockedNotice = (blocked: BlockedHost): Pick<NoticeRow, 'tone' | 'text' | 'about' | 'blocked'> => ({
@@ -153,7 +153,7 @@ const table: Readonly<Record<string, (event: Event) => Notice>> = {
     if (host === '') {
       return { tone: 'warning', text: `${count.toLocaleString('en')} further connections were blocked` }
     }
-    const allowable = !closed.has(textOf(event, 'reason'))
+    const allowable = !closed.test(textOf(event, 'reason'))
     const blocked = { host, count, allowable }
     return { ...blockedNotice(blocked), ...detailOf(textOf(event, 'message')) }
   },

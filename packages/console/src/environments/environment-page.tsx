@@ -20,6 +20,7 @@ import { useDocumentEditor } from './use-document-editor.ts'
 // The document comes first; the page has no room for the other tabs.
 const HistoryTab = lazy(async () => ({ default: (await import('./history-tab.tsx')).HistoryTab }))
 const Meanwhile = lazy(async () => ({ default: (await import('./meanwhile.tsx')).Meanwhile }))
+const ProposedHosts = lazy(async () => ({ default: (await import('./proposed-hosts.tsx')).ProposedHosts }))
 const SecretsTab = lazy(async () => ({ default: (await import('./secrets-tab.tsx')).SecretsTab }))
 const TrialTab = lazy(async () => ({ default: (await import('./trial-tab.tsx')).TrialTab }))
 
@@ -77,6 +78,14 @@ function EnvironmentView({ environment }: { environment: Environment }) {
       <Suspense>
         {editor.dirty && <Meanwhile environment={environment} editor={editor} by={nameOf(environment.createdBy)} />}
       </Suspense>
+      {tab === 'document' && environment.proposedHosts.length > 0 && (
+        <Suspense>
+          <ProposedHosts
+            environment={environment}
+            maySave={editor.dirty ? { allowed: false, reason: 'Save or discard your edits first.' } : can('save')}
+          />
+        </Suspense>
+      )}
       {tab === 'document' && (
         <DocumentTab
           id={environment.id}

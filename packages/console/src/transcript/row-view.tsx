@@ -8,12 +8,9 @@ import { useUnfolded } from './open-rows.ts'
 import { outcomeText } from './run-outcome.ts'
 import { Steps } from './steps.tsx'
 
-const Artifact = lazy(async () => ({ default: (await import('./artifact.tsx')).Artifact }))
 const EndChanges = lazy(async () => ({ default: (await import('./end-changes.tsx')).EndChanges }))
 const EndRest = lazy(async () => ({ default: (await import('./end-rest.tsx')).EndRest }))
-
-const BlockedLine = lazy(async () => ({ default: (await import('./blocked-line.tsx')).BlockedLine }))
-const InteractionLine = lazy(async () => ({ default: (await import('./interaction-line.tsx')).InteractionLine }))
+const LoggedLine = lazy(async () => ({ default: (await import('./logged-line.tsx')).LoggedLine }))
 
 /** One row of a transcript. */
 export const RowView = memo(function RowView({ row, sessionId }: { row: Row; sessionId: string }) {
@@ -49,27 +46,14 @@ export const RowView = memo(function RowView({ row, sessionId }: { row: Row; ses
           )}
         </>
       )
-    case 'interaction':
-      return (
-        <Suspense fallback={<div className="h-7" />}>
-          <InteractionLine row={row} />
-        </Suspense>
-      )
-    case 'artifact':
-      return (
-        <Suspense fallback={<div className="h-11.5" />}>
-          <Artifact row={row} sessionId={sessionId} />
-        </Suspense>
-      )
     case 'notice':
-      if (row.blocked !== undefined)
-        return (
-          <Suspense fallback={<div className="h-7" />}>
-            <BlockedLine blocked={row.blocked} text={row.text} detail={row.detail} sessionId={sessionId} />
-          </Suspense>
-        )
-      return <Notice row={row} scope={sessionId} />
+      if (row.blocked === undefined) return <Notice row={row} scope={sessionId} />
   }
+  return (
+    <Suspense fallback={<div className={row.kind === 'artifact' ? 'h-11.5' : 'h-7'} />}>
+      <LoggedLine row={row} sessionId={sessionId} />
+    </Suspense>
+  )
 })
 
 /** Grows while the agent writes. Nothing announces it: a reader hears the message once it is whole. */
