@@ -213,7 +213,7 @@ if (process.getuid?.() !== 0) {
       server.listen(0, '127.0.0.1')
       await once(server, 'listening')
       clean.push(() => server.close())
-      const remote = new RemoteHost({ awayMs: 30_000, log, lends: openNetwork() })
+      const remote = new RemoteHost({ awayMs: 30_000, log, lends: openNetwork(), hasNoNetwork: true })
       let epoch = 0
       server.on('upgrade', (_, socket, head) => {
         epoch += 1
