@@ -19,6 +19,7 @@ import { addEnvironments } from './environment-program.ts'
 import { type ExitCode, exitCode } from './exit-code.ts'
 import { addExtensions } from './extension-program.ts'
 import { addExamples } from './help/add-examples.ts'
+import { addGroups } from './help/groups.ts'
 import { addHosts } from './hosts-program.ts'
 import type { CommandIo, LocalIo, SignInIo } from './io.ts'
 import { addMachine } from './machine-program.ts'
@@ -89,6 +90,7 @@ export function buildProgram(host: ProgramHost): Command {
   addCompletion(program, host)
   addShapeOptions(program, fields => host.cutTo(fields))
   addExamples(program)
+  addGroups(program)
   return program
 }
 
