@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { knownSecrets } from '@berth/platform/kit/redactor.ts'
 import { isOpenToOthers, readIfThere } from '@berth/platform/settings/read-if-there.ts'
 import { secretsOf } from '@berth/platform/settings/secret-values.ts'
@@ -5,11 +6,12 @@ import { loadSettings, type Settings } from '@berth/platform/settings/settings.t
 import { readServing } from '@berth/sandboxes/leases/serving.ts'
 import { bundlesDirectory } from './composition/bundles-directory.ts'
 import { runtimeCatalog } from './composition/runtime-catalog.ts'
+import { absentVariables } from './doctor/absent-variables.ts'
 import { examineAgents } from './doctor/agents.ts'
 import { examineBlobStore } from './doctor/blob-store.ts'
 import { examineDataDirectory, nearest } from './doctor/data-directory.ts'
 import { examineDatabase } from './doctor/database.ts'
-import { failure, ok, type Report, reasonOf } from './doctor/finding.ts'
+import { failure, ok, type Report, reasonOf, warning } from './doctor/finding.ts'
 import { examinePort, type NamedPort } from './doctor/ports.ts'
 import { examineNode, examinePrograms } from './doctor/programs.ts'
 import { examineSandbox } from './doctor/sandbox.ts'
@@ -27,7 +29,7 @@ export async function examine(variables: Readonly<Record<string, string | undefi
   report(examineNode())
   let settings: Settings
   try {
-    settings = loadSettings(variables, readIfThere, isOpenToOthers)
+    settings = loadSettings(await withAbsent(variables, report), readIfThere, isOpenToOthers)
   } catch (error) {
     for (const finding of await examinePrograms(true)) report(finding)
     report(failure('settings', reasonOf(error), 'docs/settings.md'))
@@ -64,6 +66,25 @@ export async function examine(variables: Readonly<Record<string, string | undefi
   }
   const configured = settings.config.runtimes.map(({ id }) => id)
   for (const finding of examineAgents(runtimeCatalog(settings), configured)) report(finding)
+}
+
+/**
+ * Stands in for variables with secrets that only the terminal of the running service has: the service works, and nothing
+ * here uses them. Without a service that runs they stay absent, since a start from this terminal would fail.
+ */
+async function withAbsent(
+  variables: Readonly<Record<string, string | undefined>>,
+  report: Report,
+): Promise<Readonly<Record<string, string | undefined>>> {
+  const names = absentVariables(variables, readIfThere)
+  if (names.length === 0) return variables
+  const [serving] = await readServing(resolve(variables['BERTH_DATA_DIR'] || '.berth'))
+  if (serving === undefined) return variables
+  for (const name of names) {
+    const detail = `${name} is not set in this terminal; process ${serving.pid}, which serves from this data directory, has its own`
+    report(warning('settings', detail, `export ${name}=… before a start from here`))
+  }
+  return { ...variables, ...Object.fromEntries(names.map(name => [name, 'absent'.repeat(10)])) }
 }
 
 async function examineStorage(settings: Settings, serving: readonly number[], report: Report): Promise<void> {

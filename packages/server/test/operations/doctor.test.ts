@@ -84,6 +84,27 @@ describe('berth doctor on the machine of a service', () => {
     expect(ports).toEqual([`ok process ${process.pid} serves from this data directory on ${new URL(url).host}`])
   })
 
+  it('warns of a provider’s key that only the terminal of the running service has, and of none without a service', async () => {
+    const { dataDir, db } = service
+    const config = join(free, 'keys.json')
+    const provider = { id: 'acme', kind: 'openai', apiKey: { env: 'ACME_API_KEY_OF_A_TEST' } }
+    await writeFile(config, JSON.stringify({ providers: [provider] }), { mode: 0o600 })
+    const named = { ...apart, BERTH_CONFIG: config, DATABASE_URL: databaseUrl(db) }
+    const beside = await findings({ ...named, BERTH_DATA_DIR: dataDir })
+    expect(failures(beside)).toEqual([])
+    expect(of(beside, 'settings')).toEqual({
+      check: 'settings',
+      state: 'warning',
+      detail: `ACME_API_KEY_OF_A_TEST is not set in this terminal; process ${process.pid}, which serves from this data directory, has its own`,
+      next: 'export ACME_API_KEY_OF_A_TEST=… before a start from here',
+    })
+    const alone = await findings({ ...named, BERTH_DATA_DIR: join(free, 'none') })
+    expect(of(alone, 'settings')).toMatchObject({
+      state: 'failure',
+      detail: expect.stringContaining('names the variable ACME_API_KEY_OF_A_TEST, which is not set'),
+    })
+  })
+
   it('makes no data directory, and names the embedded database that a start would bring', async () => {
     const dataDir = join(free, 'none')
     const found = await findings({ ...base, BERTH_DATA_DIR: dataDir })
