@@ -101,7 +101,7 @@ describe('the settings of a person', () => {
       // Playwright's own wait evaluates in a frame of the page, whose policy refuses that.
       await expect.poll(() => tab.evaluate(styled)).toBe(true)
       const canvas = () => tab.evaluate<string>('getComputedStyle(document.body).backgroundColor')
-      expect(await tab.locator('#root').evaluate(root => root.childElementCount)).toBe(0)
+      expect(await tab.locator('#root').textContent()).toMatch(/^\s*Loading Berth…\s*$/)
       const first = await canvas()
       held.resolve()
       await tab.locator('main h1').waitFor()
@@ -146,6 +146,18 @@ describe('the settings of a person', () => {
     await rest()
     await page.keyboard.press('c')
     await sessions.waitFor()
+  })
+
+  it('begin with words on a slow line, before any script has come', async () => {
+    const slow = await visitor.context.newPage()
+    // The theme's script is one of the page's first bytes; the others come never.
+    await slow.route(/\/assets\/(?!theme-)[^/]+\.js$/, () => {})
+    await slow.goto(`${accounts.test.url}/settings`, { waitUntil: 'commit' })
+    await slow.getByText('Loading Berth…').waitFor()
+    await slow.close()
+    await page.goto(`${accounts.test.url}/settings`)
+    await page.getByRole('heading', { level: 1 }).first().waitFor()
+    expect(await page.getByText('Loading Berth…').count()).toBe(0)
   })
 
   it('leave the keyboard in the page that a link in the page before leads to', async () => {
