@@ -673,6 +673,45 @@ describe('the page of a Session', () => {
     await log().getByText('Hay.').last().waitFor()
   })
 
+  it('takes what is typed while the code of a search is on its way, and no shortcut does', async () => {
+    const session = await open('say accept.')
+    await log().getByText('accept.').first().waitFor()
+    const { promise: arrives, resolve: arrive } = Promise.withResolvers<void>()
+    const isLate = /\/assets\/(find-bar|palette)-[^/]+\.js$/
+    await page.route(isLate, async route => {
+      await arrives
+      await route.continue()
+    })
+    await page.reload()
+    await log().getByText('accept.').first().waitFor()
+    const find = page.getByRole('searchbox', { name: 'Find in this Session' })
+    await page.getByRole('button', { name: 'Find in this Session' }).click()
+    // Both c and j are shortcuts of every page.
+    await page.keyboard.type('acc')
+    await find.and(page.locator(':focus')).waitFor()
+    await page.keyboard.press('Escape')
+    await find.waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('comp')
+    await page
+      .getByRole('searchbox', { name: /^Search Sessions/ })
+      .and(page.locator(':focus'))
+      .waitFor()
+    expect(new URL(page.url()).pathname).toBe(`/sessions/${session.id}`)
+    arrive()
+    const palette = page.getByRole('combobox', { name: /^Search Sessions/ })
+    await palette.and(page.locator(':focus')).waitFor()
+    await page.keyboard.type('ute')
+    expect(await palette.inputValue()).toBe('compute')
+    await page.keyboard.press('Escape')
+    await palette.waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+k')
+    await palette.waitFor()
+    expect(await palette.inputValue()).toBe('')
+    await page.keyboard.press('Escape')
+    await page.unroute(isLate)
+  })
+
   it('offers the commands of the engine while they are typed', async () => {
     const session = await colleague.createSession()
     await page.goto(`${accounts.test.url}/sessions/${session.id}`)

@@ -2,7 +2,7 @@ import type { SessionMatch, SessionMatchPage } from '@berth/contract'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { ArrowDown, ArrowUp, Search, X } from 'lucide-react'
-import { type KeyboardEvent, useDeferredValue, useState } from 'react'
+import { type KeyboardEvent, type RefObject, useDeferredValue, useState } from 'react'
 import { call } from '../api/client.ts'
 import { type SessionSearch, to } from '../routing/to.ts'
 import { IconButton } from '../ui/button.tsx'
@@ -34,13 +34,25 @@ const matchesQuery = (sessionId: string, q: string) => ({
   getNextPageParam: (page: SessionMatchPage) => page.before ?? undefined,
 })
 
-const focus = (input: HTMLInputElement | null) => input?.focus()
+/** The text that was typed before this code came has its end under the cursor. */
+function focus(input: HTMLInputElement | null) {
+  input?.focus()
+  input?.setSelectionRange(input.value.length, input.value.length)
+}
 
-/** Searches the whole log of a Session, also unloaded pages, and goes from match to match. */
-export function FindBar(props: { sessionId: string; search: SessionSearch; onClose: () => void }) {
-  const { sessionId, search, onClose } = props
+/**
+ * Searches the whole log of a Session, also unloaded pages, and goes from match to match.
+ * @param props `typed` is what it begins with
+ */
+export function FindBar(props: {
+  sessionId: string
+  search: SessionSearch
+  typed: RefObject<string>
+  onClose: () => void
+}) {
+  const { sessionId, search, typed, onClose } = props
   const navigate = useNavigate()
-  const [text, setText] = useState('')
+  const [text, setText] = useState(() => typed.current)
   const [at, setAt] = useState<number | null>(null)
   const searched = useSettled(text.trim(), pauseMs)
   const list = useInfiniteQuery(matchesQuery(sessionId, searched))

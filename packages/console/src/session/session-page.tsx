@@ -2,13 +2,14 @@ import { statusLabel } from '@berth/client'
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { ChevronLeft, PanelRight, Search, Square } from 'lucide-react'
-import { lazy, Suspense, useState } from 'react'
+import { lazy, Suspense, useRef, useState } from 'react'
 import { sessionQuery } from '../api/queries.ts'
 import { ChangeCounts } from '../changes/change-counts.tsx'
 import { CitedFiles } from '../files/cited-file.tsx'
 import { to } from '../routing/to.ts'
 import { Transcript } from '../transcript/transcript.tsx'
 import { Button, IconButton } from '../ui/button.tsx'
+import { EarlyInput } from '../ui/early-input.tsx'
 import { Title } from '../ui/page.tsx'
 import { ErrorState, LoadingLines } from '../ui/states.tsx'
 import { StatusDot } from '../ui/status-dot.tsx'
@@ -37,15 +38,30 @@ export function SessionPage() {
   const search = route.useSearch()
   const { panel } = search
   const [finding, setFinding] = useState(false)
+  const typed = useRef('')
+  const find = (shown: boolean) => {
+    typed.current = ''
+    setFinding(shown)
+  }
   const session = useSuspenseQuery(sessionQuery(sessionId)).data
   const failure = useLog(sessionId, snapshot => snapshot.failure)
   return (
     <div className="flex h-full min-h-0 flex-col">
       <Title>{session.title}</Title>
-      <Header sessionId={sessionId} finding={finding} onFind={() => setFinding(!finding)} />
+      <Header sessionId={sessionId} finding={finding} onFind={() => find(!finding)} />
       {finding && (
-        <Suspense>
-          <FindBar sessionId={sessionId} search={search} onClose={() => setFinding(false)} />
+        <Suspense
+          fallback={
+            <EarlyInput
+              label="Find in this Session"
+              typed={typed}
+              onClose={() => find(false)}
+              className="flex items-center gap-2 border-b border-line bg-surface px-3 py-1.5 lg:px-6"
+              inputClass="py-1 text-sm max-lg:text-base"
+            />
+          }
+        >
+          <FindBar sessionId={sessionId} search={search} typed={typed} onClose={() => find(false)} />
         </Suspense>
       )}
       <div className={`grid min-h-0 flex-1 ${panel === undefined ? '' : 'lg:grid-cols-[minmax(0,1fr)_minmax(0,1fr)]'}`}>

@@ -1,10 +1,11 @@
 import { Link, Outlet } from '@tanstack/react-router'
 import { Boxes, Building2, Inbox, type LucideIcon, Plus, Settings } from 'lucide-react'
-import { lazy, type ReactNode, Suspense } from 'react'
+import { lazy, type ReactNode, Suspense, useRef } from 'react'
 import { to } from '../routing/to.ts'
 import { WaitingCount } from '../sessions/waiting-count.tsx'
+import { EarlyInput } from '../ui/early-input.tsx'
 import { useOnline } from '../ui/online.ts'
-import { useOverlay } from './overlay.ts'
+import { showOverlay, useOverlay } from './overlay.ts'
 import { ShortcutKeys } from './shortcuts.tsx'
 import { Sidebar } from './sidebar.tsx'
 
@@ -14,6 +15,7 @@ const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Pal
 export function AppShell() {
   const overlay = useOverlay()
   const online = useOnline()
+  const typed = useRef('')
   return (
     <div className="grid h-full grid-rows-[auto_minmax(0,1fr)_auto] lg:grid-cols-[15.5rem_minmax(0,1fr)]">
       <a
@@ -35,8 +37,18 @@ export function AppShell() {
       <BottomBar />
       <ShortcutKeys />
       {overlay === 'palette' && (
-        <Suspense>
-          <Palette />
+        <Suspense
+          fallback={
+            <EarlyInput
+              label="Search Sessions, pages and documentation"
+              typed={typed}
+              onClose={() => showOverlay(null)}
+              className="fixed top-[12vh] left-1/2 z-50 flex w-[min(36rem,calc(100vw-2rem))] -translate-x-1/2 items-center gap-2.5 rounded-xl border border-line bg-raised px-4 shadow-float"
+              inputClass="h-12 text-base"
+            />
+          }
+        >
+          <Palette typed={typed} />
         </Suspense>
       )}
     </div>

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useRouteContext, useRouter } from '@tanstack/react-router'
 import { BookOpen, Search } from 'lucide-react'
-import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react'
+import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useId, useRef, useState } from 'react'
 import { sectionGroupsOf } from '../organization/sections.ts'
 import { to } from '../routing/to.ts'
 import { groupList, type ListedSession } from '../sessions/list-data.ts'
@@ -54,14 +54,18 @@ function useFoundDocs(text: string): readonly Choice[] {
   }))
 }
 
-/** Finds a Session, a page, or what the documentation says, by typing. */
-export function Palette() {
+/** Finds a Session, a page, or what the documentation says, by typing. @param props `typed` is what it begins with */
+export function Palette({ typed }: { typed: RefObject<string> }) {
   const router = useRouter()
   const { viewer } = useRouteContext({ from: '/shell' })
   const listId = useId()
-  const [text, setText] = useState('')
+  const [text, setText] = useState(() => typed.current)
+  // The next time it opens it begins empty.
+  useEffect(() => {
+    typed.current = ''
+  }, [typed])
   const [at, setAt] = useState(0)
-  const [searched, setSearched] = useState('')
+  const [searched, setSearched] = useState(() => typed.current.trim())
   const pause = useRef<ReturnType<typeof setTimeout>>(undefined)
   const sessions = useFoundSessions(searched, viewer.user.id)
   const docs = useFoundDocs(searched)
