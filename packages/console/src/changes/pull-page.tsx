@@ -7,6 +7,7 @@ import { Page, Title } from '../ui/page.tsx'
 import { printableLine } from '../ui/printable.ts'
 import { waitsFor } from './check-labels.ts'
 import { Checks } from './checks.tsx'
+import { bodyOf } from './pull-body.ts'
 import { PullReviews } from './pull-reviews.tsx'
 import { localPullQuery } from './queries.ts'
 
@@ -78,9 +79,9 @@ export function PullPage() {
           )}
         </section>
         <Checks checks={pull.checks} />
-        {pull.body.trim() !== '' && (
+        {bodyOf(pull).trim() !== '' && (
           <section aria-label="Description" className="rounded-lg border border-line px-4 py-3">
-            <Markdown text={pull.body} />
+            <Markdown text={bodyOf(pull)} />
           </section>
         )}
         <PullReviews pull={pull} repositoryId={repositoryId} />
