@@ -1,5 +1,5 @@
 import type { Publication, Session } from '@berth/client'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { notifyManager, useMutation, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { CircleCheck, CircleX, GitMerge, GitPullRequest, LoaderCircle } from 'lucide-react'
 import { lazy, Suspense, useEffect, useRef, useState } from 'react'
@@ -122,8 +122,9 @@ function MergeLine(props: { session: Session; publication: Publication; asks: bo
       }),
     onSuccess: async () => {
       id.current = crypto.randomUUID()
-      ask(null)
       await queryClient.invalidateQueries({ queryKey: mergesQuery(session.id, publication.id).queryKey })
+      // Behind the render with the new state: the focus is not given back to a button that is about to go.
+      notifyManager.schedule(() => ask(null))
     },
   })
   const isMerged = merges?.[0]?.status === 'succeeded'

@@ -1,11 +1,22 @@
 import { Dialog } from '@base-ui/react/dialog'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useEffect, useState } from 'react'
+import { openerOfEarlyInput } from './early-input.tsx'
 
-/** A dialog over the page. Esc and a press outside close it; the focus returns to where it was. */
+/**
+ * A dialog over the page. Esc and a press outside close it; the focus returns to where it was. If what opened it is gone, as a
+ * button is whose work is done, the focus goes to the content of the page, so that the keyboard does not begin at the top.
+ */
 export function Overlay(props: { title: string; hideTitle?: boolean; onClose: () => void; children: ReactNode }) {
   // A field that takes the focus as it appears does so before the dialog looks who had it.
-  const [opener] = useState(() => document.activeElement)
+  const [opener] = useState(() => openerOfEarlyInput() ?? document.activeElement)
   const finalFocus = () => (opener instanceof HTMLElement && opener.isConnected ? opener : true)
+  useEffect(
+    () => () =>
+      void requestAnimationFrame(() => {
+        if (document.activeElement === document.body) document.getElementById('content')?.focus({ preventScroll: true })
+      }),
+    [],
+  )
   return (
     <Dialog.Root open onOpenChange={open => open || props.onClose()}>
       <Dialog.Portal>
