@@ -1,6 +1,7 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Environment, Verification, VerificationPage } from '@berth/contract'
+import { verifyStatement } from '@berth/client'
+import type { Environment, PublicationPage, Verification, VerificationPage } from '@berth/contract'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import { launchChromium } from '@berth/testing/browser/chromium.ts'
 import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
@@ -177,6 +178,24 @@ describe('publishing', () => {
     const { body } = await accounts.test.api.get<{ publications: readonly object[] }>(at.path('/publications'))
     expect(body.publications).toMatchObject([{ status: 'succeeded', revision: (await newest())?.revision }])
     await dialog.getByRole('button', { name: 'Done' }).click()
+  })
+
+  it('ends with its evidence: the signed statement, which verifies', async () => {
+    const deliveries = page.getByRole('list', { name: 'Deliveries' })
+    await deliveries.getByText('Evidence: a signed statement').waitFor()
+    await shoot(page, 'evidence')
+    expect(await pageFaults(page)).toEqual([])
+    const saving = page.waitForEvent('download')
+    await deliveries.getByRole('button', { name: 'Download the statement' }).click()
+    const saved = await saving
+    const { body } = await accounts.test.api.get<PublicationPage>(at.path('/publications'))
+    const commit = body.publications[0]?.result?.commitSha ?? ''
+    expect(saved.suggestedFilename()).toBe(`statement-${commit.slice(0, 12)}.intoto.json`)
+    const keys = await (await fetch(`${accounts.test.url}/.well-known/berth-keys.json`)).json()
+    const verdict = await verifyStatement(await readFile(await saved.path()), keys, { commit })
+    expect(verdict).toMatchObject({ verified: true })
+    const docs = await deliveries.getByRole('link', { name: 'How to verify it' }).getAttribute('href')
+    expect((await fetch(`${accounts.test.url}${docs}`)).status).toBe(200)
   })
 
   it('does not happen if the checks fail', async () => {

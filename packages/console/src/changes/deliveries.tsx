@@ -15,6 +15,7 @@ import { InlineProblem } from '../ui/states.tsx'
 import { waitsFor } from './check-labels.ts'
 import { Checks } from './checks.tsx'
 import { deliveryReason } from './delivery-text.ts'
+import { Evidence } from './evidence.tsx'
 import { checksQuery, mergesQuery, publicationsQuery } from './queries.ts'
 import { UpdateFromBase } from './update-from-base.tsx'
 
@@ -34,6 +35,7 @@ export function Deliveries({ session }: { session: Session }) {
       {publications.map(publication => (
         <li key={publication.id} className="flex flex-col gap-2 border-b border-line px-4 py-2.5 last:border-b-0">
           <PublicationLine session={session} publication={publication} />
+          <Evidence publication={publication} />
           {publication.result?.pullRequest !== undefined && (
             <MergeLine session={session} publication={publication} asks={merge === true && publication === newest} />
           )}
