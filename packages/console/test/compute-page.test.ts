@@ -48,8 +48,8 @@ const hasFocus = (of: Locator) =>
 describe('an administrator', () => {
   it('admits a machine by the keyboard, and sees its token once', async () => {
     await page.getByText('No machine of your own').waitFor()
-    expect(await dialogFaults(page, 'Admit a machine')).toEqual([])
-    await button('Admit a machine').focus()
+    expect(await dialogFaults(page, 'Add a machine')).toEqual([])
+    await button('Add a machine').focus()
     await page.keyboard.press('Enter')
     await hasFocus(page.getByLabel('Name'))
     await page.keyboard.type('rack-1')
@@ -68,7 +68,7 @@ describe('an administrator', () => {
     expect(command).toMatch(/^BERTH_HOST_TOKEN=svc_host_\S+ berth --url .* host$/)
     await dialog.getByRole('button', { name: 'Done' }).press('Enter')
     await dialog.waitFor({ state: 'detached' })
-    await hasFocus(button('Admit a machine'))
+    await hasFocus(button('Add a machine'))
     expect(await page.content()).not.toContain('svc_host_')
     await machine('rack-1').getByText('Has never connected').waitFor()
     expect(await hostOf('rack-1')).toMatchObject({ capacity: 4, state: 'waiting' })

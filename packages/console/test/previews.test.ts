@@ -264,7 +264,7 @@ describe('a preview', () => {
       const answer = await ask(`${origin}/`, { headers: { cookie } })
       return answer.status === 503 && answer
     })
-    expect(still.text).toContain('stands still')
+    expect(still.text).toContain('is paused')
     expect((await api.get<PortList>(pathOf(''))).body).toMatchObject({ ports: [], atRest: true })
     expect((await api.call('DELETE', `/v1/sessions/${session.id}/workspace`)).status).toBeLessThan(300)
     expect((await ask(`${origin}/`, { headers: { cookie } })).status).toBe(403)

@@ -51,16 +51,16 @@ describe('the list of pull requests', () => {
   it('begins a follow-up within bounds, by keys alone', async () => {
     await page.keyboard.press('j')
     await page.keyboard.press('r')
-    const dialog = page.getByRole('dialog', { name: 'Stay at #1 until it is merged' })
+    const dialog = page.getByRole('dialog', { name: 'Follow #1 until it is merged' })
     await dialog.getByLabel('Attempts').fill('21')
     await dialog.getByText('Needs a whole number from 1 to 20.').waitFor()
-    expect(await dialog.getByRole('button', { name: 'Stay at it' }).isDisabled()).toBe(true)
+    expect(await dialog.getByRole('button', { name: 'Follow it' }).isDisabled()).toBe(true)
     await dialog.getByLabel('Attempts').fill('3')
     await dialog.getByLabel('Budget in US dollars').fill('2.5')
     await dialog.getByLabel('A base branch that moves on').uncheck()
     await shoot(page, 'follow-up-bounds')
     expect(await pageFaults(page)).toEqual([])
-    await dialog.getByRole('button', { name: 'Stay at it' }).click()
+    await dialog.getByRole('button', { name: 'Follow it' }).click()
     await row().getByText('0 of 3 attempts').waitFor()
     expect(await followUp()).toMatchObject({
       maxAttempts: 3,

@@ -66,7 +66,7 @@ beforeAll(async () => {
   await page.getByLabel('Email').and(page.locator('input')).fill(person.email)
   await page.getByLabel('Password').and(page.locator('input')).fill(password)
   await page.keyboard.press('Enter')
-  await section().getByText('This browser is not told').waitFor()
+  await section().getByText('Not set up for this browser').waitFor()
 })
 afterAll(() => stack.disposeAsync())
 
@@ -112,7 +112,7 @@ describe('a browser that is told while no tab is open', () => {
     await section().getByRole('button', { name: 'Turn on here' }).click()
     worker = await began
     expect(new URL(worker.url()).pathname).toBe('/push-worker.js')
-    await section().getByText('This browser is told', { exact: true }).waitFor()
+    await section().getByText('On for this browser', { exact: true }).waitFor()
     await section().getByText('This browser', { exact: true }).waitFor()
     await shoot(page, 'push-on')
     expect(await pageFaults(page)).toEqual([])
@@ -192,16 +192,16 @@ describe('a browser that is told while no tab is open', () => {
     await section().getByLabel('A run has ended').and(page.locator(':enabled')).waitFor()
     await database.query('delete from push_subscriptions')
     await page.reload()
-    await section().getByText('This browser is told', { exact: true }).waitFor()
+    await section().getByText('On for this browser', { exact: true }).waitFor()
     expect(await section().getByLabel('A run has ended').isChecked()).toBe(false)
     expect(await section().getByLabel('An agent needs you').isChecked()).toBe(true)
   })
 
   it('is turned off again', async () => {
     await section().getByRole('button', { name: 'Turn off here' }).click()
-    await section().getByText('This browser is not told').waitFor()
+    await section().getByText('Not set up for this browser').waitFor()
     await page.reload()
-    await section().getByText('This browser is not told').waitFor()
+    await section().getByText('Not set up for this browser').waitFor()
     const { rows } = await accounts.test.db.database.query('select id from push_subscriptions')
     expect(rows).toEqual([])
   })

@@ -89,7 +89,7 @@ describe('a preview after the Run', () => {
     await db().query('update terminals set preview_ends_at = now() where id = $1', [body.terminalId])
     await rests(session)
     expect((await readPorts(session)).preview).toBeUndefined()
-    expect((await ask()).text).toContain('stands still')
+    expect((await ask()).text).toContain('is paused')
     // The port is free again: the command ended, and was not only frozen.
     expect((await start(session)).body.terminalId).not.toBe(body.terminalId)
     await listens(session)

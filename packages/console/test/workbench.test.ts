@@ -104,7 +104,7 @@ describe('a preview of a port', () => {
   it('says that nothing runs once the Run has ended', async () => {
     await show('preview')
     await end()
-    await page.getByText('The sandbox stands still').waitFor()
+    await page.getByText('The sandbox is paused').waitFor()
     await shoot(page, 'preview-at-rest')
     expect(await pageFaults(page)).toEqual([])
   })
@@ -120,7 +120,7 @@ describe('a preview after the Run', () => {
     await api.runEnded(shop.id, shop.activeRunId ?? '')
     await until('a session at rest', async () => (await api.session(shop.id)).phase === 'idle')
     await page.goto(`${origin}/sessions/${shop.id}?panel=preview`)
-    await page.getByText('The sandbox stands still').waitFor()
+    await page.getByText('The sandbox is paused').waitFor()
     await shoot(page, 'preview-to-start')
     expect(await pageFaults(page)).toEqual([])
     const start = page.getByRole('button', { name: 'Start preview, 15 minutes' })

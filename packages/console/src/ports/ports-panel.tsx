@@ -27,7 +27,7 @@ export function Ports({ session }: { session: Session }) {
   const { preview, previewCommand } = data
   if (data.atRest && preview === undefined) {
     return (
-      <EmptyState icon={MonitorPlay} title="The sandbox stands still" action={<StartPreview session={session} />}>
+      <EmptyState icon={MonitorPlay} title="The sandbox is paused" action={<StartPreview session={session} />}>
         Programs run while the agent works. A preview keeps the sandbox running for 15 minutes
         {previewCommand === undefined ? (
           ', with what the agent left running.'

@@ -6,7 +6,7 @@ import { type BoundsForm, boundsFaults, boundsOf, defaultBounds, requestOf } fro
 import { BoundsFields } from './bounds-fields.tsx'
 import { followUpText } from './pull-labels.ts'
 
-/** Asks for the bounds within which Berth stays at a pull request, goes on with it, or tries again. */
+/** Asks for the bounds within which Berth follows a pull request, goes on with it, or tries again. */
 export function FollowDialog(props: {
   number: number
   followUp: FollowUp | null
@@ -21,7 +21,7 @@ export function FollowDialog(props: {
   const isOver = followUp !== null && (followUp.state === 'needs_person' || followUp.state === 'stopped')
   const title =
     followUp === null
-      ? `Stay at #${number} until it is merged`
+      ? `Follow #${number} until it is merged`
       : isOver
         ? `Try again with #${number}`
         : `Bounds of #${number}`
@@ -45,7 +45,7 @@ export function FollowDialog(props: {
         <DialogButtons>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" variant="primary" busy={busy} disabled={Object.keys(boundsFaults(bounds)).length > 0}>
-            {followUp === null ? 'Stay at it' : isOver ? 'Try again' : 'Save'}
+            {followUp === null ? 'Follow it' : isOver ? 'Try again' : 'Save'}
           </Button>
         </DialogButtons>
       </form>

@@ -63,7 +63,7 @@ export function FollowUpThread(props: { session: Session; publication: Publicati
           {(followUp === null || canResume || !isOver) && (
             <Button variant="quiet" verdict={can('verify')} className="h-7!" onClick={() => setAsks(true)}>
               {canResume && <RotateCw className="size-3.5" aria-hidden />}
-              {followUp === null ? 'Stay at it…' : canResume ? 'Try again…' : 'Bounds…'}
+              {followUp === null ? 'Follow it…' : canResume ? 'Try again…' : 'Bounds…'}
             </Button>
           )}
         </span>

@@ -114,7 +114,7 @@ function Empty({ search: { state, everyone } }: { search: PullListSearch }) {
   }
   return (
     <EmptyState icon={GitPullRequest} title="No pull request yet">
-      Publish the changes of a Session, and have Berth stay at the pull request until it is merged.
+      Publish the changes of a Session, and have Berth follow the pull request until it is merged.
     </EmptyState>
   )
 }

@@ -88,7 +88,7 @@ export function PullRow({ pull, mayFollow, mayMerge }: { pull: PullRequest; mayF
         >
           <MenuItem icon={RotateCw} keys="r" reason={tries} onSelect={() => setAsks(true)}>
             {followUp === null
-              ? 'Stay at it…'
+              ? 'Follow it…'
               : isFollowed && followUp.state !== 'needs_person'
                 ? 'Bounds…'
                 : 'Try again…'}

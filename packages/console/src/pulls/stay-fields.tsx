@@ -2,7 +2,7 @@ import { TickBox } from '../ui/tick-box.tsx'
 import { type BoundsForm, defaultBounds } from './bounds.ts'
 import { BoundsFields } from './bounds-fields.tsx'
 
-/** Asks whether Berth stays at the pull request that is about to be opened, and within which bounds. */
+/** Asks whether Berth follows the pull request that is about to be opened, and within which bounds. */
 export function StayFields(props: {
   bounds: BoundsForm | null
   mayMerge: boolean
@@ -16,7 +16,7 @@ export function StayFields(props: {
         onChange={event => onChange(event.target.checked ? defaultBounds : null)}
         means="Failed checks, comments, conflicts and a moved base go to the agent, and its work is pushed to the pull request."
       >
-        Stay until it is merged
+        Follow it until it is merged
       </TickBox>
       {bounds !== null && (
         <div className="rounded-md border border-line px-3 py-2.5">

@@ -60,7 +60,7 @@ export function PushSection() {
         ) : (
           <BellOff className="size-4 text-ink-3" aria-hidden />
         )}
-        {isOn ? 'This browser is told' : 'This browser is not told'}
+        {isOn ? 'On for this browser' : 'Not set up for this browser'}
       </p>
       {isOn ? (
         <>

@@ -35,7 +35,7 @@ const groups: readonly (readonly [where: string, shortcuts: readonly Shortcut[]]
     [
       ['Enter', 'Open its Session'],
       ['s', 'Stop following it'],
-      ['r', 'Stay at it, or try again'],
+      ['r', 'Follow it, or try again'],
     ],
   ],
   [

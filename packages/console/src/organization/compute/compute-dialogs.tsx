@@ -30,9 +30,9 @@ export function AdmitDialog({ onAdmitted, onClose }: { onAdmitted: (token: strin
   })
   return (
     <FormDialog
-      title="Admit a machine"
+      title="Add a machine"
       about="It dials the service with a token and gets sandboxes of your organization alone. No port of it is open to anybody."
-      act="Admit it"
+      act="Add it"
       form={form}
       verdict={can('changeCompute')}
       onClose={onClose}

@@ -48,7 +48,7 @@ test('an organization all of whose machines rest is told how long its work waits
 
 test('only an organization that may run nowhere is told what to do', () => {
   expect(['shared', 'ready'].map(standing => obstacleOf({ standing, hosts: [] }))).toEqual([null, null])
-  expect(obstacleOf({ standing: 'not_configured', hosts: [] })).toMatch('Admit one')
+  expect(obstacleOf({ standing: 'not_configured', hosts: [] })).toMatch('Add one')
   expect(obstacleOf({ standing: 'outdated', hosts: [] })).toMatch('Install')
 })
 

@@ -46,7 +46,7 @@ export const toneOf = ({ state }: Pick<OwnHost, 'state'>): 'good' | 'quiet' | 'b
 /** Returns why an organization that runs on its own machines starts nothing, and its next step; null if nothing is in its way. */
 export function obstacleOf({ standing, hosts }: Pick<Compute, 'standing' | 'hosts'>): string | null {
   if (standing === 'not_configured') {
-    return 'None of your machines has ever connected, so new work is refused. Admit one, and start it with its token.'
+    return 'None of your machines has ever connected, so new work is refused. Add one, and start it with its token.'
   }
   if (standing === 'outdated') {
     return "Your machines are of another release, so new work is refused. Install the service's release on them."

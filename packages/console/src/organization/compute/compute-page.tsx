@@ -29,7 +29,7 @@ function Admit() {
   const dialog = useDialog()
   return (
     <Button variant="primary" verdict={can('changeCompute')} onClick={() => dialog.open('admit')}>
-      <Plus className="size-4" aria-hidden /> Admit a machine
+      <Plus className="size-4" aria-hidden /> Add a machine
     </Button>
   )
 }
@@ -102,7 +102,7 @@ function OwnHosts({ hosts, dialog }: { hosts: readonly OwnHost[]; dialog: Dialog
     >
       {hosts.length === 0 ? (
         <EmptyState icon={Server} title="No machine of your own">
-          Admit one, and start <code className="font-mono">berth host</code> on it with its token.
+          Add one, and start <code className="font-mono">berth host</code> on it with its token.
         </EmptyState>
       ) : (
         <ul className="border-t border-line">

@@ -6,12 +6,14 @@ import { call } from '../../api/client.ts'
 import { to } from '../../routing/to.ts'
 import { Button } from '../../ui/button.tsx'
 import { Day } from '../../ui/dates.tsx'
+import { printableLine } from '../../ui/printable.ts'
 import { EmptyState, ErrorState, InlineProblem, LoadingLines } from '../../ui/states.tsx'
 import { Facts } from '../access/facts.tsx'
 import { useDialog } from '../dialogs.ts'
 import { useOrganizationCan } from '../organization-can.ts'
 import { SectionPage } from '../section-page.tsx'
 import { Deliveries } from './deliveries.tsx'
+import { usePlaces } from './places.ts'
 import { endpointsQuery, type Place, refreshWebhooks, webhooksPath } from './queries.ts'
 import { DeleteWebhook, Replay, Rotate } from './webhook-dialogs.tsx'
 import { familyLabel } from './webhook-labels.ts'
@@ -93,6 +95,8 @@ function Actions({ organizationId, place, endpoint }: OfEndpoint) {
 function View({ organizationId, place, endpoint, full }: OfEndpoint & { full: boolean }) {
   const can = useOrganizationCan()
   const dialog = useDialog()
+  const { apps, places } = usePlaces()
+  const name = places.find(({ installation }) => installation === place.installation)?.name
   const shared = { organizationId, place, endpoint, onClose: dialog.close }
   return (
     <div className="flex flex-col gap-6">
@@ -106,12 +110,13 @@ function View({ organizationId, place, endpoint, full }: OfEndpoint & { full: bo
           ],
           ['Hears of', endpoint.families.map(family => familyLabel[family]?.[0] ?? family).join(', ')],
           ['State', <EndpointState key="state" endpoint={endpoint} />],
-          ['App', place.app],
+          ['App', printableLine(apps.find(({ slug }) => slug === place.app)?.name ?? place.app)],
           [
             'Installation',
-            <code key="id" className="font-mono text-xs">
-              {place.installation}
-            </code>,
+            <span key="id" className="flex flex-wrap items-baseline gap-x-2">
+              {name !== undefined && printableLine(name)}
+              <code className="font-mono text-xs text-ink-3">{place.installation}</code>
+            </span>,
           ],
           ['Registered', <Day key="day" at={endpoint.createdAt} />],
         ]}

@@ -32,7 +32,7 @@ export const refusals = {
   },
   atRest: {
     status: 503,
-    title: 'The sandbox stands still',
+    title: 'The sandbox is paused',
     advice: 'Start a preview from its Session in the console, then reload this page.',
   },
   busy: {
