@@ -4,7 +4,6 @@ import { localPullQuery } from '../changes/queries.ts'
 import { environmentQuery, environmentsQuery } from '../environments/queries.ts'
 import { ensureSession } from '../session/overview.ts'
 import { sessionListQuery } from '../sessions/queries.ts'
-import { SignedOutPage, SignInPage } from '../shell/outside-pages.tsx'
 import { ErrorState, LoadingLines } from '../ui/states.tsx'
 import { organizationIndexRoute, organizationRoute } from './organization-route.tsx'
 import { oversightRoutes, shortUsageRoute } from './oversight-routes.tsx'
@@ -22,9 +21,17 @@ import { settingsRoutes } from './settings-routes.tsx'
 import { rootRoute, shellRoute } from './shell-route.tsx'
 import { to } from './to.ts'
 
-const signedOutRoute = createRoute({ getParentRoute: () => rootRoute, path: '/signed-out', component: SignedOutPage })
+const signedOutRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/signed-out',
+  component: lazyRouteComponent(() => import('../shell/outside-pages.tsx'), 'SignedOutPage'),
+})
 
-const signInRoute = createRoute({ getParentRoute: () => rootRoute, path: '/sign-in', component: SignInPage })
+const signInRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/sign-in',
+  component: lazyRouteComponent(() => import('../shell/outside-pages.tsx'), 'SignInPage'),
+})
 
 const homeRoute = createRoute({
   getParentRoute: () => shellRoute,

@@ -1,15 +1,22 @@
 import { createRootRoute, createRoute, type ErrorComponentProps, Outlet } from '@tanstack/react-router'
+import { lazy, Suspense } from 'react'
 import { NoMembership, needsSignIn, signIn, viewerQuery } from '../api/identity.ts'
 import { queryClient } from '../api/queries.ts'
 import { shareLive } from '../live/live.ts'
 import { keepPushed } from '../notifications/keep-pushed.ts'
 import { followLists } from '../sessions/live-lists.ts'
 import { AppShell } from '../shell/app-shell.tsx'
-import { NoAccessPage } from '../shell/outside-pages.tsx'
 import { ErrorState } from '../ui/states.tsx'
 
+const NoAccessPage = lazy(async () => ({ default: (await import('../shell/outside-pages.tsx')).NoAccessPage }))
+
 function Fault({ error, reset }: ErrorComponentProps) {
-  return error instanceof NoMembership ? <NoAccessPage /> : <ErrorState error={error} retry={reset} />
+  if (!(error instanceof NoMembership)) return <ErrorState error={error} retry={reset} />
+  return (
+    <Suspense>
+      <NoAccessPage />
+    </Suspense>
+  )
 }
 
 export const rootRoute = createRootRoute({
