@@ -3,7 +3,6 @@ import { Link } from '@tanstack/react-router'
 import { createContext, type ReactNode, use } from 'react'
 import { to } from '../routing/to.ts'
 import { belowWorkspace, type CitedPlace, citedPlace } from './cited-path.ts'
-import { reveal } from './expanded.ts'
 
 type Of = Pick<Session, 'id' | 'source' | 'runtime'>
 
@@ -33,7 +32,8 @@ export function FileLink(props: { session: Of; place: CitedPlace; className?: st
   return (
     <Link
       {...to.session(session.id, { panel: 'files', file, ...(place.line === undefined ? {} : { line: place.line }) })}
-      onClick={() => reveal(session.id, file)}
+      // The panel that shows the file has the same code.
+      onClick={() => void import('./expanded.ts').then(({ reveal }) => reveal(session.id, file)).catch(() => undefined)}
       preload={false}
       title={`Open ${file}`}
       className={props.className ?? 'decoration-dotted'}

@@ -5,13 +5,13 @@ import { isInSight, isLeader } from '../live/tabs.ts'
 import { onSessionState } from '../sessions/live-lists.ts'
 import { printableLine } from '../ui/printable.ts'
 import { notifications } from './choice.ts'
-import { noticeOf } from './notice.ts'
 import { pushed } from './pushed.ts'
 
 /** Notifies of Sessions while no tab of their organization is in sight, in the one that leads. @param open shows a Session in this tab */
 export function startNotifying(open: (sessionId: string) => void): void {
   onSessionState((before, after) => {
-    if (isLeader() && notifications.active() && !isPushed()) void tell(before, after, open)
+    // What cannot be loaded now is no notice; the list shows the change.
+    if (isLeader() && notifications.active() && !isPushed()) tell(before, after, open).catch(() => undefined)
   })
   navigator.serviceWorker?.addEventListener('message', ({ data }: MessageEvent<Partial<Opening> | null>) => {
     if (data?.kind === 'berth.open' && typeof data.sessionId === 'string') open(data.sessionId)
@@ -31,6 +31,7 @@ const isPushed = (): boolean => {
 }
 
 async function tell(before: SessionState | undefined, after: SessionState, open: (id: string) => void): Promise<void> {
+  const { noticeOf } = await import('./notice.ts')
   const body = noticeOf(before, after)
   if (body === null) return
   if (await isInSight()) return

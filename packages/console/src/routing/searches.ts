@@ -1,5 +1,4 @@
-import { isDay, ranges } from '../usage/days.ts'
-import { measures } from '../usage/measures.ts'
+import { isDay, measures, ranges } from '../usage/choices.ts'
 import {
   type AuditSearch,
   deliveryStatuses,

@@ -1,6 +1,5 @@
 import { sessionStatuses } from '@berth/contract/session-status'
-import type { Range } from '../usage/days.ts'
-import type { Measure } from '../usage/measures.ts'
+import type { Measure, Range } from '../usage/choices.ts'
 
 /** The parts of a Session's work that the page shows beside its transcript. */
 export const panels = ['changes', 'files', 'preview', 'artifacts', 'terminal', 'details'] as const

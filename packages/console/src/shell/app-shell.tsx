@@ -43,7 +43,7 @@ export function AppShell() {
               label="Search Sessions, pages and documentation"
               typed={typed}
               onClose={() => showOverlay(null)}
-              className="fixed top-[12vh] left-1/2 z-50 flex w-[min(36rem,calc(100vw-2rem))] -translate-x-1/2 items-center gap-2.5 rounded-xl border border-line bg-raised px-4 shadow-float"
+              className="fixed inset-x-4 top-[12vh] z-50 mx-auto flex max-w-xl items-center gap-2.5 rounded-xl border border-line bg-raised px-4 shadow-float"
               inputClass="h-12 text-base"
             />
           }

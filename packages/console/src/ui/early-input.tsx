@@ -34,7 +34,6 @@ export function EarlyInput(props: {
         ref={takeFocus}
         aria-label={label}
         placeholder={label}
-        maxLength={200}
         onChange={event => {
           typed.current = event.target.value
         }}

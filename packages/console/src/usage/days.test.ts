@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { daysOfRange, daysOfSearch, faultOfDays, isDay } from './days.ts'
+import { isDay } from './choices.ts'
+import { daysOfRange, daysOfSearch, faultOfDays } from './days.ts'
 
 /** Late in the evening of a leap year's March 3rd. */
 const now = Date.UTC(2028, 2, 3, 23, 59, 59)

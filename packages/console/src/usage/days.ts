@@ -1,11 +1,7 @@
 import type { UsageSearch } from '../routing/to.ts'
+import type { Range } from './choices.ts'
 
 const dayMs = 24 * 60 * 60_000
-
-/** The times that a person can choose without a calendar. */
-export const ranges = ['7d', '30d', '90d', 'month', 'last-month'] as const
-
-export type Range = (typeof ranges)[number]
 
 export const rangeLabels: Readonly<Record<Range, string>> = {
   '7d': 'Last 7 days',
@@ -48,11 +44,4 @@ export function faultOfDays({ from, to }: Days): string | null {
   if (Number.isNaN(count)) return 'Choose two days.'
   if (count < 1) return 'The first day is after the last.'
   return count > mostDays ? `At most ${mostDays} days at once.` : null
-}
-
-/** Returns true for a day that the calendar has. */
-export function isDay(value: unknown): value is string {
-  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\d$/.test(value)) return false
-  const ms = Date.parse(value)
-  return !Number.isNaN(ms) && dayOf(ms) === value
 }

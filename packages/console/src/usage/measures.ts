@@ -1,10 +1,6 @@
 import type { UsageReport, UsageSums } from '@berth/contract'
 import { dollars } from '../ui/format.ts'
-
-/** The measures that a plot of usage can show. */
-export const measures = ['cost', 'tokens', 'requests'] as const
-
-export type Measure = (typeof measures)[number]
+import type { Measure } from './choices.ts'
 
 interface Meaning {
   readonly label: string

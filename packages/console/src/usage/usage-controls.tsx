@@ -1,9 +1,10 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { type UsageSearch, usageGroupings } from '../routing/to.ts'
 import { Select } from '../ui/field.tsx'
-import { type Days, rangeLabels, ranges } from './days.ts'
+import { measures, ranges } from './choices.ts'
+import { type Days, rangeLabels } from './days.ts'
 import { groupingLabels } from './group-labels.ts'
-import { meanings, measures } from './measures.ts'
+import { meanings } from './measures.ts'
 
 const route = getRouteApi('/shell/organization/usage')
 

@@ -1,8 +1,9 @@
 import { useCallback, useState } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
+import type { Measure } from './choices.ts'
 import { dayName } from './group-labels.ts'
-import { type Layer, type Measure, meanings } from './measures.ts'
+import { type Layer, meanings } from './measures.ts'
 import { layerColour, Swatch } from './swatch.tsx'
 
 const height = 240

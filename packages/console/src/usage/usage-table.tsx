@@ -3,8 +3,9 @@ import { Link } from '@tanstack/react-router'
 import { to } from '../routing/to.ts'
 import { counted, dollars } from '../ui/format.ts'
 import { type Column, Table } from '../ui/table.tsx'
+import type { Measure } from './choices.ts'
 import { groupingLabels, groupName } from './group-labels.ts'
-import { type Measure, meanings } from './measures.ts'
+import { meanings } from './measures.ts'
 
 /** The groups of a report in numbers. */
 export function UsageTable({ report, measure }: { report: UsageReport; measure: Measure }) {
