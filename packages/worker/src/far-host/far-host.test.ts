@@ -9,14 +9,17 @@ import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { emptyTreeOid } from '@berth/contract'
 import { mirrorPacks } from '@berth/core/repositories/mirror-packs.ts'
+import type { Network } from '@berth/platform/network/dial.ts'
 import { defaultBounds } from '@berth/sandboxes/bubblewrap/options.ts'
 import type { SandboxDriver, SandboxEgress, SandboxSpec } from '@berth/sandboxes/driver.ts'
+import { rulesOf, serveEgressProxy } from '@berth/sandboxes/egress/proxy.ts'
 import { Line } from '@berth/sandboxes/line/line.ts'
 import { FarError } from '@berth/sandboxes/line/line-error.ts'
 import { refuseUpgrade, takeUpgrade } from '@berth/sandboxes/line/upgrade.ts'
 import { createRemoteDriver, renewProxies } from '@berth/sandboxes/remote/create-driver.ts'
 import { RemoteHost } from '@berth/sandboxes/remote/remote-host.ts'
 import { driverErrors } from '@berth/sandboxes/remote/wire.ts'
+import { authorities, EdgeStage, secret } from '@berth/sandboxes/testing/edge-clients.ts'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { HostRefused } from './dial-service.ts'
 import { openHostContent } from './host-content.ts'
@@ -63,9 +66,9 @@ async function listening(server: Server): Promise<URL> {
 }
 
 /** A service with one host, both in this process. */
-async function connected(recorder = new Recorder(), capacity = 10) {
+async function connected(recorder = new Recorder(), capacity = 10, lends?: Network) {
   const [mirrors, dataDir] = [await directory(), await directory()]
-  const host = new RemoteHost({ awayMs: 5000, log })
+  const host = new RemoteHost({ awayMs: 5000, log, ...(lends && { lends }) })
   const lines: Line[] = []
   const epochs = { of: 'first', next: 1 }
   const server = createServer()
@@ -233,6 +236,32 @@ describe('a host that dials its service', () => {
     await driver.freeze('one')
     expect(await ask()).toMatch(/^503/)
     expect(recorder.specs[0]?.egress.service).toBeUndefined()
+  })
+
+  it('leads public connections of a sandbox with secrets to the worker, and is sent neither value nor key', async () => {
+    await using stage = await EdgeStage.open()
+    const name = 'api.example.com'
+    await stage.host(name, (incoming, response) => response.end(incoming.headers.authorization))
+    const { driver, recorder, lines } = await connected(new Recorder(), 10, await stage.network())
+    const ask = vi.spyOn(lines[0] as Line, 'ask')
+    const open = { reach: [], publicHosts: { ports: [80, 443], refused: [] } }
+    const trust = await authorities.lease.trust()
+    await driver.create(spec('one', { egress: { ...open, secrets: [secret], authority: authorities.lease }, trust }))
+    await driver.create(spec('two', { egress: open }))
+    const [one, two] = recorder.specs
+    expect([one?.trust, two?.trust]).toEqual([trust, undefined])
+    expect([one?.egress.isLent, two?.egress.isLent]).toEqual([true, false])
+    for (const text of [secret.value, secret.placeholder, 'PRIVATE'])
+      expect(JSON.stringify(ask.mock.calls)).not.toContain(text)
+    if (one === undefined || two === undefined) throw new Error('no sandboxes')
+    // As the host's own driver serves it.
+    await using _own = await serveEgressProxy({ dir: stage.dir, name: 'own', log, ...rulesOf(one.egress) })
+    stage.path = join(stage.dir, 'own')
+    const headers = ['Authorization', `Bearer ${secret.placeholder}`]
+    expect((await stage.ask(name, '/', { headers })).body).toBe(`Bearer ${secret.value}`)
+    const stream = await two.egress.proxy?.(new AbortController().signal)
+    stream?.end()
+    expect(stream && (await text(stream))).toMatch(/^HTTP\/1\.1 503 /)
   })
 
   it('dials again when its line is cut, is used at once, and serves its proxies again only as a new process', async () => {
