@@ -12,7 +12,7 @@ import { openBenchDatabase } from './support/bench-database.ts'
 import { startBenchService } from './support/bench-service.ts'
 import { median, quantile } from './support/statistics.ts'
 
-const BOUND_MS = 5000
+const BOUND_MS = 1500
 const kills = Number(process.argv[2] ?? 10)
 
 await using bench = await openBenchDatabase()

@@ -13,6 +13,7 @@ import { atHost, type ExecutionContext, type WorkerContext } from './claim/execu
 import { giveBackUnmade, giveBackUnplaced } from './claim/finish.ts'
 import { countAwaiting, hasUnheld, lapseClaim, lapseUnheld, liveClaims } from './claim/hold-sql.ts'
 import { chooseHost, type Pending } from './claim/placement-sql.ts'
+import { Witness } from './host/witness.ts'
 import { executeRun } from './run-execution.ts'
 import { executeRestore } from './workspace/execute-restore.ts'
 
@@ -45,6 +46,7 @@ export class Worker implements Service {
   readonly #held = new Map<string, Held>()
   readonly #claiming: Loop
   readonly #heartbeat: ProcessHeartbeat
+  readonly #witness: Witness | null
   #unsubscribe = () => {}
   #beats = 0
   /** When it last wrote its row. */
@@ -69,7 +71,8 @@ export class Worker implements Service {
       () => pollingMs(context.wakeups, context.limits.pollMs, CALM),
       log,
     )
-    const { self, limits } = context
+    const { self, limits, workersDir } = context
+    this.#witness = workersDir === undefined ? null : new Witness({ ...context, directory: workersDir }, this.holder)
     this.#heartbeat = new ProcessHeartbeat(context, { id: this.holder, ...self, patienceMs: limits.fenceMs }, late =>
       this.#heard(late),
     )
@@ -108,6 +111,7 @@ export class Worker implements Service {
     for (const { abort } of held) abort.abort(new WorkerStopping())
     await Promise.all(held.map(({ done }) => done))
     await this.#heartbeat[Symbol.asyncDispose]()
+    await this.#witness?.[Symbol.asyncDispose]()
     this.#context.wakeups.publish(topics.queue)
   }
 
@@ -266,6 +270,8 @@ export class Worker implements Service {
   async #heard(late: boolean): Promise<void> {
     this.#beats += 1
     this.#heardAt = this.#context.clock.now().getTime()
+    // Not awaited: what hangs there must not keep this process silent.
+    void this.#witness?.look()
     // No wake-up tells of a process that fell silent, nor of the moment at which a Run may start again.
     const due = this.#beats === 1 || (await isDue(this.#context.db, this.holder, this.#context.limits.fenceMs))
     if (due) this.#claiming.wake()

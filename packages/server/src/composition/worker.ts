@@ -215,6 +215,7 @@ async function workerContext(
     ...context,
     hosts,
     scratchDir: join(dataDir, 'scratch'),
+    workersDir: join(dataDir, 'workers'),
     sources: repositorySources(context, mirrors),
     outputs: new OutputJudge(),
     extensions: {

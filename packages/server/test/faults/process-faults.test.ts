@@ -286,6 +286,23 @@ describe('workers in processes of their own', () => {
     expect(run.run.result?.summary).toBe('the answer')
   })
 
+  it('take over at once from one of their machine that was killed, and from one that was dead before they began', async () => {
+    // Nobody is taken for dead because of a silence.
+    const patient = { BERTH_FENCE_SECONDS: '600' }
+    await using pool = await workers(2, patient)
+    const session = await test.api.createSession({ runtime: 'shell' }, 'while [ ! -e go ]; do sleep 0.02; done')
+    await running(test.api, session)
+    for (let deaths = 0; deaths < 2; deaths += 1) {
+      const before = (await fenceOf(test.api, session))?.token ?? 0
+      await (await pool.holding(session)).kill('SIGKILL')
+      await using next = deaths === 0 ? null : await workers(1, patient)
+      await until('a takeover', async () => ((await fenceOf(test.api, session))?.token ?? 0) > before)
+      if (next === null) continue
+      await go(session)
+      expect(outcomeOf(await endedRun(test.api, session, session.activeRunId ?? ''))).toBe('completed completed - 1')
+    }
+  })
+
   it('take over an answer that was sent back, which is asked for no third time', async () => {
     await using pool = await workers(2)
     const session = await test.api.createSession({ runtime: 'scripted' })

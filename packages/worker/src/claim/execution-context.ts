@@ -59,6 +59,8 @@ export interface WorkerContext extends Context, Pick<DeliveryContext, 'hosts' | 
   readonly checkpointLimits: Readonly<Record<'workspace' | 'home' | 'conversation' | 'cache', CheckpointLimits>>
   /** The machine, the roles and the release of this process, for its row. */
   readonly self: Pick<ProcessIdentity, 'host' | 'roles' | 'release' | 'relayUrl'>
+  /** Directory in which the workers of this machine find each other; absent: they do not. */
+  readonly workersDir?: string
   /** Command of the supervisor inside a sandbox. */
   readonly supervisorCommand: readonly string[]
 }
