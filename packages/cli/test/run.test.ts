@@ -47,6 +47,16 @@ test('run --session sends a turn with files, and its message from standard input
   expect(service.taken.at(-1)?.body).toEqual({ message: 'read it\n', files: [file, file] })
 })
 
+test('run --update-from-base has the base merged first, in a session that there is', async () => {
+  await using service = await ScriptedService.start()
+  const it = berth(service, ['run', '--session', session.id, '--update-from-base', 'go on'])
+  expect(await it.ended()).toBe(0)
+  expect(service.taken.at(-1)?.body).toEqual({ message: 'go on', updateFromBase: true })
+  const alone = berth(service, ['run', '--update-from-base', 'begin'])
+  expect(await alone.ended()).toBe(2)
+  expect(alone.stderr).toContain('--update-from-base needs --session: a new session begins at the newest commit')
+})
+
 test('a message and a schema that are not UTF-8 are refused before anything is sent', async () => {
   await using service = await ScriptedService.start()
   const latin1 = Buffer.from('{"title":"caf\xe9"}', 'latin1')

@@ -3,10 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Session } from '@berth/contract'
+import type { Review, Session } from '@berth/contract'
 import { scriptedRuntimes } from '@berth/testing/agents/scripted-runtimes.ts'
 import { Environments } from '@berth/testing/environments/environments.ts'
 import { localRepository } from '@berth/testing/git/local-repository.ts'
+import { commitTo, tipOf } from '@berth/testing/git/repositories.ts'
 import {
   callTool as call,
   connectOverHttp,
@@ -157,6 +158,13 @@ describe.each([
       followUp: { state: 'stopped' },
     })
     expect((await call(client, 'list_sessions'))['sessions']).toContainEqual(expect.objectContaining({ sessionId }))
+
+    const gitDir = join(test.dataDir, 'repositories/kirkwall/harbour.git')
+    const moved = await commitTo(gitDir, 'main', await tipOf(gitDir, 'main'), { buoy: randomUUID() })
+    const update = { sessionId, message: 'say Updated.', updateFromBase: true }
+    await follow(client, sessionId, (await call(client, 'send_message', update))['sequence'])
+    const { body } = await test.api.get<{ review: Review }>(`/v1/sessions/${sessionId}/repository/review`)
+    expect(body.review).toMatchObject({ baseOid: moved, files: [{ path: 'words.txt' }] })
   })
 
   it('fork a session where a run ended, and return the JSON that a schema asks for', async () => {
