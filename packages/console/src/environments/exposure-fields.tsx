@@ -103,7 +103,7 @@ export function ExposureFields(props: {
             )}
           </div>
           <div className="grid gap-4 sm:grid-cols-2">
-            <Field label="Only these methods" hint="Nothing for all, such as GET POST.">
+            <Field label="Only these methods" hint="Such as GET POST; empty for all.">
               {attributes => (
                 <input
                   {...attributes}
@@ -115,7 +115,7 @@ export function ExposureFields(props: {
                 />
               )}
             </Field>
-            <Field label="Only below these paths" fault={faults.paths} hint="Nothing for all, such as /v1.">
+            <Field label="Only below these paths" fault={faults.paths} hint="Such as /v1; empty for all.">
               {attributes => (
                 <textarea
                   {...attributes}

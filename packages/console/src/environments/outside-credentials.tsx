@@ -14,7 +14,9 @@ export function OutsideCredentials({ environment: { document, secrets } }: { env
       <dl className="flex flex-col divide-y divide-line rounded-md border border-line text-[0.8125rem]">
         <Row name="Secrets at the edge">
           {atEdge.length === 0
-            ? 'None. Programs can read every secret.'
+            ? secrets.length === 0
+              ? 'None.'
+              : 'None. Programs can read every secret.'
             : `${counted(atEdge.length, 'secret')}, for ${hosts.join(', ')}. The proxy puts each into requests to its hosts.`}
         </Row>
         <Row name="Git tokens">

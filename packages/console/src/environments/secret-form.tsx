@@ -1,5 +1,5 @@
 import { type Environment, ifRevision } from '@berth/client'
-import { environmentLimits } from '@berth/contract/limits'
+import { egressLimits, environmentLimits } from '@berth/contract/limits'
 import { useMutation } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import { berth } from '../api/client.ts'
@@ -91,9 +91,11 @@ export function SecretForm(props: { environment: Environment; name: string | nul
         label="Value"
         fault={faults.value}
         hint={
-          pin === null
-            ? `At most ${environmentLimits.secretBytes.toLocaleString('en')} bytes. It may have several lines.`
-            : 'Nothing keeps the present value, unless a change lets it go where it could not go before.'
+          pin !== null
+            ? 'Leave it empty to keep the present value. A change that lets it go where it could not go before needs it again.'
+            : exposure.exposure === 'egress'
+              ? `One line of at most ${egressLimits.valueBytes.toLocaleString('en')} bytes.`
+              : `At most ${environmentLimits.secretBytes.toLocaleString('en')} bytes. It may have several lines.`
         }
       >
         {attributes => (

@@ -1,6 +1,7 @@
 import { egressLimits, type Issue, type SecretEgress } from '@berth/contract'
 import { canonicalJson } from '@berth/platform/kit/request-hash.ts'
 import { coversHosts } from '@berth/platform/network/host-pattern.ts'
+import { isBelow } from '@berth/platform/network/path-prefix.ts'
 import { readPublicHost } from '@berth/platform/network/public-name.ts'
 
 /** Where a request holds the value of a secret. */
@@ -42,13 +43,17 @@ export function ruleFaults({ hosts, paths = [], put }: SecretEgress): readonly I
   return [
     ...hosts.flatMap((host, index) => hostFault(host, ['egress', 'hosts', index])),
     ...paths.flatMap((path, index) =>
-      path.split('/').some(segment => segment === '.' || segment === '..')
-        ? [issue(['paths', index], 'must not hold the segments . and ..')]
+      isAmbiguous(path)
+        ? [issue(['paths', index], 'must not hold //, encoded slashes or dots, or the segments . and ..')]
         : [],
     ),
     ...putFaults(put),
   ]
 }
+
+/** Servers read such a path in more than one way, so the proxy puts nothing into requests for it. */
+const isAmbiguous = (path: string): boolean =>
+  /\/\/|%2e|%2f|%5c|%00/i.test(path) || path.split('/').some(segment => /^\.{1,2}(?:;|$)/.test(segment))
 
 /** Returns the fault of a host in a list that passed its schema: its name may never belong to the public network. */
 export function hostFault(host: string, path: readonly (string | number)[]): readonly Issue[] {
@@ -113,11 +118,6 @@ export function isNoWider(next: EgressRule, present: EgressRule): boolean {
     canonicalJson(next.put) === canonicalJson(present.put) &&
     next.hosts.every(host => present.hosts.some(wide => coversHosts(wide, host))) &&
     (methods === undefined || (next.methods?.every(method => methods.includes(method)) ?? false)) &&
-    (paths === undefined || (next.paths?.every(path => paths.some(wide => fitsPath(path, wide))) ?? false))
+    (paths === undefined || (next.paths?.every(path => paths.some(wide => isBelow(path, wide))) ?? false))
   )
-}
-
-/** Returns whether a path, or another prefix, is a prefix or lies below it, counted by segments. */
-export function fitsPath(path: string, prefix: string): boolean {
-  return path === prefix || path.startsWith(prefix.endsWith('/') ? prefix : `${prefix}/`)
 }

@@ -1,4 +1,5 @@
 import { fitsHost } from '@berth/platform/network/host-pattern.ts'
+import { isBelow } from '@berth/platform/network/path-prefix.ts'
 import type { EgressSecret } from '../../driver.ts'
 import { type Found, findPlaceholder } from './find-placeholder.ts'
 import { decoded, type RequestHead } from './request-head.ts'
@@ -72,9 +73,6 @@ function isAmbiguous(path: string): boolean {
       .some(segment => ['.', '..'].includes(segment.split(';')[0] ?? ''))
   )
 }
-
-const isBelow = (path: string, prefix: string) =>
-  path === prefix || path.startsWith(prefix.endsWith('/') ? prefix : `${prefix}/`)
 
 /** Returns the head with the secret in place of its placeholder; undefined if that is not the secret's place. */
 function putInto(head: RequestHead, { placeholder, put, value }: EgressSecret, found: Found): RequestHead | undefined {
