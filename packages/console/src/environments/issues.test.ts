@@ -19,7 +19,12 @@ describe('the schema of the contract', () => {
     [{ repositories: [{ repository: 'acme' }] }, ['repositories', 0, 'repository'], 'is a repository as `owner/name`'],
     [{ cache: { paths: [''] } }, ['cache', 'paths', 0], 'must not be empty'],
     [{ cache: {} }, ['cache', 'paths'], 'is missing'],
-    [{ network: true }, ['network'], 'is no member of an environment'],
+    [{ sets: true }, ['sets'], 'is no member of an environment'],
+    [
+      { network: { mode: 'listed', hosts: ['10.0.0.1'] } },
+      ['network', 'hosts', '0'],
+      'is no name such as api.example.com or *.example.com in lower case',
+    ],
   ])('names the place and the rule: %j', (part, path, message) => {
     const issues = schemaIssues({ ...sound, ...part })
     expect(issues.length).toBe(1)
