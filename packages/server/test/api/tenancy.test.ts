@@ -86,6 +86,7 @@ async function call(id: GuardedOperationId, apiKey: string, target: Target): Pro
     port: '8080',
     releaseSha: 'a'.repeat(40),
     sha256: 'a'.repeat(64),
+    host: 'example.com',
     // A review's is a digest, an environment's a number.
     revision: path.includes('/reviews/') ? 'a'.repeat(64) : '1',
     name: 'A',
