@@ -393,7 +393,7 @@ describe('over a cap', () => {
 test('a file that grows without end is sealed at some length', async () => {
   using lab = await TreeLab.open()
   lab.make('tree', { steady: 'x' })
-  const writer = spawn('sh', ['-c', 'while :; do head -c 300000 /dev/urandom; sleep 0.01; done >> tree/growing'], {
+  const writer = spawn('sh', ['-c', 'while :; do head -c 20000 /dev/urandom; sleep 0.01; done >> tree/growing'], {
     cwd: lab.dir,
     detached: true,
   })
