@@ -1,12 +1,11 @@
-import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gitHttpHost, makeGitRepository } from '@berth/testing/git/git-http-host.ts'
 import { agentEnvironment } from '@berth/worker/agent/agent-environment.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { spawn } from '../../../script/testing/spawn.ts'
 import type { EgressSecret } from '../src/driver.ts'
 import { EdgeStage, secret } from '../src/testing/edge-clients.ts'
 import { EdgeSandbox } from '../src/testing/edge-sandbox.ts'
@@ -157,39 +156,6 @@ function pipHost(incoming: IncomingMessage, response: ServerResponse): void {
   response.end('<a href="/thing-1.2.3-py3-none-any.whl">thing-1.2.3-py3-none-any.whl</a>')
 }
 
-/** Serves the repositories of a directory to whoever has the password. */
-function gitHost(root: string) {
-  return (incoming: IncomingMessage, response: ServerResponse) => {
-    const isMine = incoming.headers.authorization === basicOf(git.value)
-    if (!isMine) return void response.writeHead(401, { 'WWW-Authenticate': 'Basic realm="git"' }).end('who are you?')
-    const [path = '', query = ''] = (incoming.url ?? '').split('?')
-    const child = spawn('git', ['http-backend'], {
-      env: {
-        ...{ PATH: process.env.PATH, GIT_PROJECT_ROOT: root, GIT_HTTP_EXPORT_ALL: '1', REMOTE_USER: 'agent' },
-        ...{ PATH_INFO: path, QUERY_STRING: query, REQUEST_METHOD: incoming.method },
-        ...{
-          CONTENT_TYPE: incoming.headers['content-type'] ?? '',
-          HTTP_CONTENT_ENCODING: incoming.headers['content-encoding'] ?? '',
-        },
-      },
-    })
-    incoming.pipe(child.stdin)
-    let out = Buffer.alloc(0)
-    child.stdout.on('data', (part: Buffer) => {
-      out = Buffer.concat([out, part])
-    })
-    child.on('close', () => {
-      const end = out.indexOf('\r\n\r\n')
-      for (const line of out.subarray(0, end).toString().split('\r\n')) {
-        const [name = '', value = ''] = line.split(': ')
-        if (name === 'Status') response.statusCode = Number.parseInt(value, 10)
-        else response.setHeader(name, value)
-      }
-      response.end(out.subarray(end + 4))
-    })
-  }
-}
-
 describe('in a real sandbox, with loopback alone', () => {
   let stage: EdgeStage
   let sandbox: EdgeSandbox
@@ -198,16 +164,7 @@ describe('in a real sandbox, with loopback alone', () => {
   beforeAll(async () => {
     stage = await EdgeStage.open()
     repositories = await mkdtemp(join(tmpdir(), 'berth-edge-git-'))
-    const at = join(repositories, 'one.git')
-    const work = join(repositories, 'work')
-    for (const args of [
-      ['init', '-q', '--bare', at],
-      ['clone', '-q', at, work],
-      ['-C', work, '-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-q', '--allow-empty', '-m', 'first'],
-      ['-C', work, 'push', '-q', 'origin', 'HEAD:main'],
-      ['-C', at, 'symbolic-ref', 'HEAD', 'refs/heads/main'],
-    ])
-      execFileSync('git', args, { stdio: 'ignore' })
+    makeGitRepository(repositories)
     await stage.host(
       host,
       async (incoming, response) => {
@@ -217,7 +174,7 @@ describe('in a real sandbox, with loopback alone', () => {
       },
       { http2: true },
     )
-    await stage.host('git.example.com', gitHost(repositories))
+    await stage.host('git.example.com', gitHttpHost(repositories, basicOf(git.value)))
     await stage.host('npm.example.com', npmHost)
     await stage.host('pip.example.com', pipHost)
     sandbox = await EdgeSandbox.start(stage, [secret, git, npm, pip])
