@@ -1,0 +1,232 @@
+import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Session, SessionEgress } from '@berth/contract'
+import { mintRuntimeCredential } from '@berth/core/identity/runtime-credentials/runtime-credential.ts'
+import { builtInRuntimes } from '@berth/core/runtimes/built-in.ts'
+import { configuredModels } from '@berth/core/runtimes/configured-models.ts'
+import { MasterKey, parseMasterKey } from '@berth/platform/storage/master-key.ts'
+import { insidePaths } from '@berth/sandboxes/inside-paths.ts'
+import { refusalsIn } from '@berth/testing/environments/asking-hosts.ts'
+import { Environments } from '@berth/testing/environments/environments.ts'
+import { PlayedServices } from '@berth/testing/environments/played-services.ts'
+import { findValue } from '@berth/testing/leaks/find-value.ts'
+import { type Behaviour, says } from '@berth/testing/models/scripted-upstream.ts'
+import { activitiesOf, type EndedRun, endedRun, outcomeOf } from '@berth/testing/runs/ended-run.ts'
+import { type GatewayService, startGatewayService } from '@berth/testing/services/gateway-service.ts'
+import { workerContext } from '@berth/testing/services/worker-context.ts'
+import { until } from '@berth/testing/until.ts'
+import { leaseOf, workspacePath } from '@berth/testing/workspaces/workspace.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { Worker } from '../../src/worker.ts'
+
+const stack = new AsyncDisposableStack()
+let service: GatewayService
+let services: PlayedServices
+/** The one environment of all Sessions here. */
+let environmentId: string
+
+beforeAll(async () => {
+  service = stack.use(await startGatewayService({ models: { default: 'main/m1' } }))
+  const { test: own } = service
+  const key = parseMasterKey(readFileSync(join(own.dataDir, 'master.key'), 'utf8').trim())
+  // The worker of the test opens what the service has sealed.
+  if (key !== undefined) Object.assign(own.db.database, { masterKey: new MasterKey(key) })
+  services = stack.use(await PlayedServices.open())
+  environmentId = await services.environment(new Environments(own.api))
+  const context = await workerContext(own, stack, {
+    network: await services.stage.network(),
+    publicHosts: { ports: [80, 443], refused: [] },
+    runtimes: builtInRuntimes(insidePaths, { hasModels: true }).filter(({ id }) => id === 'native'),
+    gateway: { url: () => own.url, mint: run => mintRuntimeCredential(own.db.database, run, new Date()) },
+  })
+  const models = { models: configuredModels(own.service.settings.config), defaultModel: 'main/m1' }
+  await stack.use(new Worker({ ...context, ...models })).start()
+})
+afterAll(() => stack.disposeAsync())
+beforeEach(() => void services.seen.splice(0))
+
+const create = (body: Record<string, unknown>, message: string) =>
+  service.test.api.createSession({ ...body, environment: { id: environmentId } }, message)
+
+/** Waits until a Run has ended and is sealed. */
+async function sealed(session: Session, runId = session.activeRunId ?? ''): Promise<EndedRun> {
+  const run = await endedRun(service.test.api, session, runId)
+  await until('the seal', async () => (await service.test.api.session(session.id)).phase === 'idle')
+  return run
+}
+
+const outputOf = (run: EndedRun) => activitiesOf(run).map(({ output }) => String(output))
+
+/** Returns how often `getSessionEgress` says that each secret was used, by `host name`. */
+async function usesOf(session: Session): Promise<Readonly<Record<string, number>>> {
+  const { body } = await service.test.api.get<SessionEgress>(`/v1/sessions/${session.id}/egress`)
+  return Object.fromEntries(
+    body.hosts.flatMap(({ host, secrets }) => secrets.map(({ name, uses }) => [`${host} ${name}`, uses])),
+  )
+}
+
+/** Returns the same of the audit log, whose entries are of one hour each. */
+async function auditOf(session: Session): Promise<Readonly<Record<string, number>>> {
+  const { rows } = await service.test.db.database.query<{ use: string; uses: number }>(
+    `select concat(details ->> 'host', ' ', details ->> 'secret') as use, sum((details ->> 'uses')::int)::int as uses
+     from audit_log where action = 'egress_secret.used' and target = $1 group by 1`,
+    [`session/${session.id}`],
+  )
+  return Object.fromEntries(rows.map(({ use, uses }) => [use, uses]))
+}
+
+/** The placeholders of a Session, from the file in which its agent has kept its variables. */
+async function placeholdersOf(session: Session): Promise<ReadonlyMap<string, string>> {
+  const { db, dataDir } = service.test
+  const lines = (await readFile(await workspacePath(db.database, dataDir, session, 'variables'), 'utf8')).split('\n')
+  const names = Object.keys(services.secrets)
+  return new Map(lines.map(line => line.split('=') as [string, string]).filter(([name]) => names.includes(name)))
+}
+
+/** Expects that each service saw its secret in its place alone, that this is what was written down, and nothing is elsewhere. */
+async function expectUsedUnseen(session: Session): Promise<void> {
+  const placeholders = await placeholdersOf(session)
+  expect([...placeholders.keys()].toSorted()).toEqual(Object.keys(services.secrets).toSorted())
+  for (const value of placeholders.values()) expect(JSON.stringify(services.seen)).not.toContain(value)
+  // A secret is nowhere but in its place, and no other is in the same request.
+  for (const { headers, holds, url } of services.seen) {
+    const { length } = JSON.stringify([url, headers]).split(services.mark)
+    expect(length - 1).toBe(holds.length === 1 && holds[0] !== 'GIT_PASSWORD' ? 1 : 0)
+  }
+  const uses = services.uses()
+  expect(Object.keys(uses).toSorted()).toEqual([
+    'api.example.com API_TOKEN',
+    'eu.tickets.example.com TICKETS_KEY',
+    'git.example.com GIT_PASSWORD',
+    'maps.example.com MAPS_KEY',
+    'npm.example.com NPM_TOKEN',
+  ])
+  expect(await usesOf(session)).toEqual(uses)
+  expect(await auditOf(session)).toEqual(uses)
+  const { dataDir, db } = service.test
+  const searched = { dataDir, db: db.database, leases: [await leaseOf(db.database, session)] }
+  expect(await findValue(services.forms, searched)).toEqual([])
+  // The search finds what is there: a placeholder, in files, blobs, rows and processes.
+  const found = (await findValue(placeholders.get('MAPS_KEY') ?? '', searched)).join('\n')
+  for (const place of ['/workspace/variables', '(unpacked)', 'table ', 'process ']) expect(found).toContain(place)
+}
+
+const curl = `curl -sS -m 20`
+const inBash = `
+env > variables
+${curl} -H "Authorization: Bearer $API_TOKEN" https://api.example.com/v1/account
+${curl} -H "X-Api-Key: key=$TICKETS_KEY" -d '{"title":"one"}' https://eu.tickets.example.com/tickets
+git clone -q "https://agent:$GIT_PASSWORD@git.example.com/one.git" one 2>&1 && git -C one log --format=%s
+${curl} "https://maps.example.com/find?place=Rome&key=$MAPS_KEY"`
+const inNpm = `
+echo '//npm.example.com/:_authToken=\${NPM_TOKEN}' > .npmrc
+npm install thing --registry=https://npm.example.com/ --no-audit --no-fund --fetch-retries=0 > npm.log 2>&1 || cat npm.log
+node -p 'require("thing")'`
+const inNode = `/opt/berth/node --input-type=module - <<'END'
+import { get } from 'node:https'
+const { API_TOKEN, TICKETS_KEY, MAPS_KEY } = process.env
+for (const [url, headers] of [
+  ['https://api.example.com/v1/account', { Authorization: 'Bearer ' + API_TOKEN }],
+  ['https://maps.example.com/find?key=' + MAPS_KEY, {}],
+]) process.stdout.write(await (await fetch(url, { headers })).text())
+get('https://eu.tickets.example.com/tickets', { headers: { 'X-Api-Key': 'key=' + TICKETS_KEY } }, answer => answer.pipe(process.stdout))
+END`
+const inPython = `/usr/bin/python3 - <<'END'
+import os
+from urllib.request import Request, urlopen
+for url, headers in [
+  ("https://api.example.com/v1/account", {"Authorization": "Bearer " + os.environ["API_TOKEN"]}),
+  ("https://maps.example.com/find?key=" + os.environ["MAPS_KEY"], {}),
+  ("https://eu.tickets.example.com/tickets", {"X-Api-Key": "key=" + os.environ["TICKETS_KEY"]}),
+]: print(urlopen(Request(url, headers=headers)).read().decode(), end="")
+END`
+/** What runs on keeps the variables in its memory. */
+const lingering = 'setsid sleep 600 > /dev/null 2>&1 < /dev/null &'
+
+test('scripts of bash, Node and Python use five services whose secrets they never have', async () => {
+  const session = await create({ runtime: 'shell' }, `${inBash}${inNpm}\necho "$MAPS_KEY"`)
+  const first = await sealed(session)
+  expect(outputOf(first).join('').split('\n').slice(0, 5)).toEqual([
+    ...['the account', 'the ticket', 'first', 'the map', 'a thing'],
+  ])
+  const { run } = await service.test.api.submitTurn(session.id, `${inNode}\n${inPython}\n${lingering}`)
+  const second = await sealed(session, run.id)
+  expect(outputOf(second).join('')).toBe(
+    ['the account', 'the map', 'the ticket', 'the account', 'the map', 'the ticket', ''].join('\n'),
+  )
+  expect(services.uses()).toMatchObject({ 'api.example.com API_TOKEN': 3, 'maps.example.com MAPS_KEY': 3 })
+  await expectUsedUnseen(session)
+})
+
+/** Calls `fetch` with a URL that has a placeholder which the model has read. */
+const fetches =
+  (url: (key: string) => string): Behaviour =>
+  (request, response) => {
+    const key = /MAPS_KEY=(\w+)/.exec(JSON.stringify(request.body))?.[1] ?? 'none'
+    return says({ calls: [{ name: 'fetch', args: { url: url(key) } }] })(request, response)
+  }
+const bash = (command: string) => says({ calls: [{ name: 'bash', args: { command } }] })
+
+test("Berth's agent uses them by its tools, and its model never has them", async () => {
+  service.upstream.next(
+    bash(`${inBash}; grep MAPS_KEY variables`),
+    fetches(key => `https://maps.example.com/find?place=Oslo&key=${key}`),
+    fetches(key => `https://eu.tickets.example.com/find?key=${key}`),
+    bash(`${inNpm}; ${lingering}`),
+    says({ text: 'Used.' }),
+  )
+  const session = await create({}, 'Use the services')
+  const run = await sealed(session)
+  expect(outcomeOf(run)).toBe('completed completed - 1')
+  expect(activitiesOf(run)).toMatchObject([
+    { name: 'bash', output: expect.stringMatching(/^the account\nthe ticket\nfirst\nthe map\n/) },
+    { name: 'fetch', status: 'succeeded', output: expect.stringContaining('the map') },
+    { name: 'fetch', status: 'failed', output: expect.stringContaining('secret_not_for_host') },
+    { name: 'bash', output: 'a thing\n' },
+  ])
+  expect(services.seen.map(({ url }) => url)).toContainEqual(expect.stringMatching(/^\/find\?place=Oslo&key=Mark/))
+  expect(refusalsIn(run.events)).toEqual([
+    expect.objectContaining({ host: 'eu.tickets.example.com', port: 443, reason: 'secret_not_for_host', count: 1 }),
+  ])
+  const told = service.upstream.requests.map(({ text }) => text).join('\n')
+  for (const form of services.forms) expect(told).not.toContain(form)
+  await expectUsedUnseen(session)
+})
+
+const status = `${curl} -w '%{http_code}\\n' -o answer`
+/** Requests that hold a placeholder where its secret is not for, and the host that each goes to. */
+const strays: readonly (readonly [host: string, port: number, request: string])[] = [
+  ['eu.tickets.example.com', 443, '-H "Authorization: Bearer $API_TOKEN" https://eu.tickets.example.com/v1/account'],
+  ['api.example.com', 443, '"https://api.example.com/v1/account?key=$MAPS_KEY"'],
+  ['api.example.com', 443, '-H "Authorization: Bearer $API_TOKEN" https://api.example.com/v2/account'],
+  ['api.example.com', 443, '-X DELETE -H "Authorization: Bearer $API_TOKEN" https://api.example.com/v1/account'],
+  ['maps.example.com', 443, '-H "X-Key: $MAPS_KEY" https://maps.example.com/find'],
+  ['maps.example.com', 80, '"http://maps.example.com/find?key=$MAPS_KEY"'],
+  ['git.example.com', 443, '-u "agent:$NPM_TOKEN" https://git.example.com/one.git/info/refs'],
+]
+
+test('a placeholder elsewhere is refused, nobody gets it, and the log and the list of hosts say so', async () => {
+  const script = strays
+    .map(([, , request]) => `${status} ${request}; grep -o '"secret_not_for_host"' answer`)
+    .join('\n')
+  const session = await create({ runtime: 'shell' }, script)
+  const run = await sealed(session)
+  expect(outputOf(run).join('')).toBe('403\n"secret_not_for_host"\n'.repeat(strays.length))
+  expect(services.seen).toEqual([])
+  const counts = [...Map.groupBy(strays, ([host, port]) => `${host}:${port}`)].map(([target, { length }]) => [
+    target,
+    length,
+  ])
+  const refusals = refusalsIn(run.events)
+  expect(refusals.map(({ reason }) => reason)).toEqual(refusals.map(() => 'secret_not_for_host'))
+  const told = Map.groupBy(refusals, ({ host, port }) => `${host}:${port}`)
+  expect([...told].map(([target, of]) => [target, of.reduce((sum, { count }) => sum + Number(count), 0)])).toEqual(
+    counts,
+  )
+  const { body } = await service.test.api.get<SessionEgress>(`/v1/sessions/${session.id}/egress`)
+  const listed = body.hosts.map(({ host, port, ...more }) => ({ target: `${host}:${port}`, ...more }))
+  expect(listed.map(({ target, refused }) => [target, refused]).toSorted()).toEqual(counts.toSorted())
+  for (const { lastReason, secrets } of listed) expect([lastReason, secrets]).toEqual(['secret_not_for_host', []])
+  expect(await auditOf(session)).toEqual({})
+})
