@@ -1,4 +1,5 @@
 import { EventEmitter, once } from 'node:events'
+import { isIP } from 'node:net'
 import { type LeaseNetwork, networkOfLease } from '@berth/core/environments/lease-network.ts'
 import { type HostQuestion, isHostAllowedByRule } from '@berth/core/sessions/interactions/host-question.ts'
 import { destinationOf, findAllowedBy } from '@berth/core/sessions/interactions/host-sql.ts'
@@ -129,6 +130,8 @@ export class NetworkAccess implements Disposable {
     const refuse = (reason: Parameters<typeof refusalOf>[0]): EgressDecision =>
       refused(sandbox, target, refusalOf(reason, target, environmentName))
     if (isAmong(never)) return refuse('never_host')
+    // A closed name has addresses, and nothing here knows which.
+    if (never.length > 0 && isAddress(host)) return refuse('never_host')
     if (mode === 'open' || isAmong(hosts)) return allowed
     if (mode === 'listed') return refuse('not_listed')
     const { port, by: program } = target
@@ -230,12 +233,15 @@ function refused({ reasons }: Sandbox, target: EgressTarget, refusal: Refusal): 
 function reasonOf({ reasons }: Sandbox, target: EgressTarget, message: string): Refusal {
   const own = reasons.get(destinationOf(target))
   if (own?.message === message) return own
-  const reason = message.includes('secret_not_for_host') ? 'secret_not_for_host' : 'policy'
+  const reason = message.startsWith('secret_not_for_host: ') ? 'secret_not_for_host' : 'policy'
   return { reason, message, wouldAsk: false }
 }
 
 /** Names end without a dot, as environments write them. */
 const nameOf = (host: string): string => host.replace(/\.$/, '')
+
+/** An IPv6 address stands in brackets, as in a URL. */
+const isAddress = (host: string): boolean => isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0
 
 const keyOf = (lease: LeaseRow): SessionKey => ({
   organizationId: lease.organization_id,
