@@ -89,3 +89,17 @@ test('holds a bounded number of hosts: further ones are one without a name', () 
   expect(hosts[0]).toMatchObject({ host: 'h0.example.org', reached: 2 })
   expect(hosts.at(-1)).toMatchObject({ host: '', port: 0, reached: 2 })
 })
+
+test('counts a secret of any name, and of a host beyond the bound by the name of the host', () => {
+  const { egress } = recorder()
+  for (let at = 0; at < 1000; at++) egress.reached(target(`h${at}.example.org`))
+  for (const name of ['__proto__', 'constructor']) egress.used({ ...target('used.example.org'), name })
+  const batch = egress.take()
+  egress.used({ ...target('used.example.org'), name: '__proto__' })
+  egress.giveBack(batch)
+  const used = egress.take().hosts.find(({ host }) => host === 'used.example.org')
+  expect(Object.entries(used?.secrets ?? {}).toSorted()).toEqual([
+    ['__proto__', 2],
+    ['constructor', 1],
+  ])
+})

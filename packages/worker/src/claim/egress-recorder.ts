@@ -53,7 +53,7 @@ export class EgressRecorder {
   }
 
   used({ name, ...target }: EgressTarget & { readonly name: string }): void {
-    const { secrets } = this.#tally(target)
+    const { secrets } = this.#tally(target, true)
     secrets[name] = (secrets[name] ?? 0) + 1
   }
 
@@ -99,7 +99,7 @@ export class EgressRecorder {
   /** Takes back what could not be written. */
   giveBack({ hosts, refusals }: EgressBatch): void {
     for (const host of hosts) {
-      const tally = this.#tally(host)
+      const tally = this.#tally(host, Object.keys(host.secrets).length > 0)
       tally.reached += host.reached
       tally.refused += host.refused
       tally.sentBytes += host.sentBytes
@@ -119,17 +119,19 @@ export class EgressRecorder {
     }
   }
 
-  #tally({ host: given, port: givenPort }: EgressTarget): Tally {
+  /** @param isUse a host that got a secret keeps its name beyond the bound: it is one that the secret names */
+  #tally({ host: given, port: givenPort }: EgressTarget, isUse = false): Tally {
     const host = given.slice(0, HOST_CHARACTERS)
     const key = `${host}:${givenPort}`
-    const isKnown = this.#hosts.has(key) || this.#hosts.size < MOST_HOSTS
+    const isKnown = this.#hosts.has(key) || isUse || this.#hosts.size < MOST_HOSTS
     const [name, port] = isKnown ? [host, givenPort] : ['', 0]
     const found = this.#hosts.get(isKnown ? key : ':0')
     if (found !== undefined) return found
-    const made = {
+    const made: Tally = {
       ...{ host: name, port, reached: 0, refused: 0, sentBytes: 0, receivedBytes: 0 },
       lastReason: null,
-      secrets: {},
+      // A secret may be called `constructor` or `__proto__`.
+      secrets: Object.create(null),
     }
     this.#hosts.set(`${name}:${port}`, made)
     return made

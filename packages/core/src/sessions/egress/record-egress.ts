@@ -52,13 +52,15 @@ const plus = (one: HostTally, other: HostTally): HostTally => ({
   sentBytes: one.sentBytes + other.sentBytes,
   receivedBytes: one.receivedBytes + other.receivedBytes,
   lastReason: other.lastReason ?? one.lastReason,
-  secrets: Object.fromEntries(
-    [...Object.keys(one.secrets), ...Object.keys(other.secrets)].map(name => [
-      name,
-      (one.secrets[name] ?? 0) + (other.secrets[name] ?? 0),
-    ]),
-  ),
+  secrets: sumOfUses(one.secrets, other.secrets),
 })
+
+/** A secret may be called `constructor` or `__proto__`, so nothing is inherited. */
+function sumOfUses(...all: readonly HostTally['secrets'][]): HostTally['secrets'] {
+  const sum: Record<string, number> = Object.create(null)
+  for (const [name, uses] of all.flatMap(Object.entries<number>)) sum[name] = (sum[name] ?? 0) + uses
+  return sum
+}
 
 const refusedEvent = (
   runId: string | null,
