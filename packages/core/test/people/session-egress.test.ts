@@ -8,6 +8,7 @@ import { recordEgress } from '../../src/sessions/egress/record-egress.ts'
 import { auditSecretUses, egressChores } from '../../src/sessions/egress/secret-uses.ts'
 import type { HostTally } from '../../src/sessions/egress/tally.ts'
 import { rememberSecrets } from '../../src/sessions/log/session-redactor.ts'
+import { purgeSessions } from '../../src/sessions/purge/purge-sessions.ts'
 
 const stack = new AsyncDisposableStack()
 let service: TestService
@@ -116,6 +117,15 @@ test('tells the uses of a secret to the audit log at the end of a Run, and once 
   ])
   await work(at('12:00:00'))
   expect((await audited()).at(-1)).toEqual({ ...entry, hour: at('11:00:00').toISOString(), uses: 4 })
+})
+
+test('tells the uses of a secret to the audit log before its Session is purged', async () => {
+  await record([tally('a.example.org', { reached: 1, secrets: { KEY: 2 } })], at('10:10:00'))
+  const { database: db } = service.db
+  await db.query('update sessions set archived_at = $2 where id = $1', [session.id, at('10:20:00')])
+  const clock = { now: () => at('10:30:00') }
+  await purgeSessions({ db, clock }, at('10:25:00'), new AbortController().signal)
+  expect(await audited()).toMatchObject([{ secret: 'KEY', host: 'a.example.org', uses: 2 }])
 })
 
 test('is read only by whoever sees the Session', async () => {

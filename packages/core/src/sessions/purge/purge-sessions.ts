@@ -1,6 +1,7 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { appendAudit } from '../../accounts/audit/append.ts'
 import type { Context } from '../../context.ts'
+import { auditSecretUses } from '../egress/secret-uses.ts'
 import { deleteSession, findPurgeable, lockPurgeable } from './purge-sql.ts'
 
 const AT_ONCE = 100
@@ -42,6 +43,8 @@ async function purgeSession(
       const archivedAt = await lockPurgeable(tx, key, before)
       if (archivedAt === null) return false
       const now = clock.now()
+      // The audit log outlives the Session, and has the uses of its last hour only by now.
+      await auditSecretUses(tx, key, now)
       const details = await deleteSession(tx, key, now)
       await appendAudit(
         tx,
