@@ -125,6 +125,18 @@ export async function settleProposedHosts(
   })
 }
 
+/** Takes one host as accepted, since the document names it already. Others stay as they are. */
+export async function acceptProposedHost(
+  tx: Queryable,
+  { organizationId, environmentId }: EnvironmentKey,
+  host: string,
+): Promise<void> {
+  await tx.query({
+    text: 'update environment_hosts set accepted = true where organization_id = $1 and environment_id = $2 and host = $3',
+    values: [organizationId, environmentId, host],
+  })
+}
+
 /** Removes a host that waits for the document, so that it holds no more. A repeat changes nothing. */
 export async function removeProposedHost(
   tx: Queryable,

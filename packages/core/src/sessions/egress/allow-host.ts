@@ -8,7 +8,7 @@ import type { Context } from '../../context.ts'
 import { readStored } from '../../environments/document.ts'
 import { conflict } from '../../environments/environment-conflict.ts'
 import { findEnvironment } from '../../environments/environment-sql.ts'
-import { proposeHost, settleProposedHosts } from '../../environments/proposed-hosts.ts'
+import { acceptProposedHost, proposeHost } from '../../environments/proposed-hosts.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { listOpenAbout } from '../interactions/host-sql.ts'
 import { interactionEvent } from '../interactions/interaction.ts'
@@ -65,6 +65,6 @@ async function allow(
   }
   const isNamed = mode === 'open' || hosts.some(pattern => fitsHost(host, pattern))
   // It is written down all the same: this sandbox may be of an earlier revision.
-  if (isNamed) await settleProposedHosts(tx, environment, [...hosts, host])
+  if (isNamed) await acceptProposedHost(tx, environment, host)
   return isNamed ? 'named' : mode === 'ask' ? 'allowed' : 'proposed'
 }
