@@ -35,7 +35,7 @@ test('a program waits at a phone while a person allows its host for the environm
   await page.setViewportSize({ width: 390, height: 844 })
   await open(session.id)
   await page.getByText('Allow this connection?').waitFor()
-  await page.getByText('npm/10.9 wants to reach registry.example.org:80').first().waitFor()
+  await page.getByText('npm wants to reach registry.example.org:80').first().waitFor()
   await page.getByText('Connects a program in the sandbox to registry.example.org:80.').waitFor()
   expect(await widthFaults(page)).toEqual([])
   await shootPhone(page, 'asked-host')

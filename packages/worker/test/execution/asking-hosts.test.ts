@@ -37,7 +37,7 @@ describe('an environment that asks', () => {
           kind: 'fetch',
           confinement: 'network',
           destination: 'new.example.org:80',
-          title: 'tool/1.2 wants to reach new.example.org:80',
+          title: 'tool wants to reach new.example.org:80',
           input: { host: 'new.example.org', port: 80, program: 'tool/1.2' },
           rememberScopes: ['turn', 'chat', 'project'],
         },

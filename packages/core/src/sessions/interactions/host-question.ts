@@ -98,11 +98,13 @@ function approvalOf(question: Omit<HostQuestion, 'runId'>): Omit<Approval, 'requ
     .trim()
     .slice(0, PROGRAM_CHARACTERS)
   const isNamed = program !== undefined && program !== ''
+  // A name with spaces could make a sentence of the title.
+  const product = /^[A-Za-z0-9._-]{1,40}/.exec(program ?? '')?.[0]
   // An environment names hosts and no addresses.
   const isName = isIP(host.replace(/^\[(.*)\]$/, '$1')) === 0
   return {
     toolName: 'network',
-    title: `${isNamed ? `${program} wants to reach` : 'Reach'} ${destinationOf(question)}`,
+    title: `${product !== undefined ? `${product} wants to reach` : 'Reach'} ${destinationOf(question)}`,
     input: { host, port, ...(isNamed && { program }) },
     kind: 'fetch',
     reason: `The environment “${environmentName}” asks about hosts that it does not name.`,
