@@ -45,6 +45,12 @@ test('tells a refused target once with its count, and again for another reason',
   ])
 })
 
+test('cuts the words of a refusal', () => {
+  const { egress } = recorder()
+  egress.refused(target('a.example.org'), { ...denied, message: 'x'.repeat(60_000) })
+  expect(egress.take().refusals[0]?.message).toHaveLength(500)
+})
+
 test('tells twenty targets a minute, and of further ones their count once the minute is over', () => {
   const { clock, egress } = recorder()
   for (let at = 0; at < 23; at++) egress.refused(target(`h${at}.example.org`), denied)

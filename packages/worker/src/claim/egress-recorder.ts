@@ -10,6 +10,8 @@ const MINUTE_MS = 60_000
 const MOST_HOSTS = 1000
 /** Longest name of a host; whatever is longer is none. */
 const HOST_CHARACTERS = 253
+/** Characters of a reason that the log has; some of it may be the program's own words. */
+const REASON_CHARACTERS = 500
 
 /** Why a connection was refused. */
 export interface Refusal {
@@ -57,7 +59,8 @@ export class EgressRecorder {
     secrets[name] = (secrets[name] ?? 0) + 1
   }
 
-  refused(target: EgressTarget, { reason, message, wouldAsk }: Refusal): void {
+  refused(target: EgressTarget, { reason, message: given, wouldAsk }: Refusal): void {
+    const message = given.slice(0, REASON_CHARACTERS)
     const tally = this.#tally(target)
     tally.refused += 1
     tally.lastReason = reason
