@@ -77,6 +77,8 @@ test('has five hundred hosts of its own, and counts all others together', async 
   const { hosts, others } = await read()
   expect(hosts).toHaveLength(500)
   expect(hosts.find(({ host }) => host === 'h499.example.org')).toMatchObject({ reached: 2 })
+  await record([tally('used.example.org', { secrets: { KEY: 1 } })], at('10:00:30'))
+  expect((await read()).hosts).toContainEqual(expect.objectContaining({ host: 'used.example.org' }))
   // h500 to h509, and h500 to h514.
   expect(others).toEqual({ reached: 25, refused: 0, sentBytes: 0, receivedBytes: 50 })
 })

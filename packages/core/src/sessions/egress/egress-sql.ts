@@ -34,7 +34,7 @@ export async function listEgress(db: Queryable, key: SessionKey): Promise<readon
 
 /**
  * Adds to what a Session had to do with hosts. Beyond 500 hosts, further ones are added to the row without a name, since a
- * program can make up any number of names. The caller holds the Session's lock, so the count stands.
+ * program can make up any number of names. A host that got a secret has its row beyond that: the secret names it. The caller holds the Session's lock, so the count stands.
  */
 export async function addEgress(
   tx: Queryable,
@@ -56,9 +56,10 @@ export async function addEgress(
           with ordinality as given (host, port, reached, refused, sent, received, reason, secrets, n)
       ), room as (
         select greatest(0, ${MOST_HOSTS} - count(*)) as free from session_egress
-        where organization_id = $1 and session_id = $2 and host <> ''
+        where organization_id = $1 and session_id = $2 and host <> '' and secrets = '{}'
       ), placed as (
-        select *, is_known or count(*) filter (where not is_known) over (order by n) <= (select free from room) as has_row
+        select *, is_known or secrets <> '{}'
+          or count(*) filter (where not is_known and secrets = '{}') over (order by n) <= (select free from room) as has_row
         from given
       ), merged as (
         select case when has_row then host else '' end as host, case when has_row then port else 0 end as port,
