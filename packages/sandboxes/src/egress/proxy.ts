@@ -7,6 +7,7 @@ import { type Network, openNetwork } from '@berth/platform/network/dial.ts'
 import { PROXY_PORT } from '@berth/supervisor'
 import type { SandboxEgress } from '../driver.ts'
 import { assertReadable, edgePartsOf, refusalOfPlain } from './edge/edge-rules.ts'
+import { Places } from './edge/places.ts'
 import { createEgressPolicy } from './egress-policy.ts'
 import { openTarget, type TargetRules } from './open-target.ts'
 import { answerPlain, answerTunnel, type ProxyWays } from './proxy-answers.ts'
@@ -21,6 +22,8 @@ const MAX_PROGRAM = 200
 const PLATFORM_PATHS = '/_berth/'
 /** Maximum number of connections of a sandbox; more are closed at once. */
 const MAX_CONNECTIONS = 512
+/** Of those, the ones that speak HTTP/2 at the edge; further ones speak HTTP/1.1. Each may hold many streams. */
+const MAX_HTTP2 = 16
 /**
  * Models may think, and agents watch a connection, for a long time. The limits exceed both, and the life of most
  * sandboxes.
@@ -107,6 +110,7 @@ export const openEgressProxy = (options: EgressProxyOptions): OpenEgressProxy =>
 function makeProxy(options: EgressProxyOptions): { readonly server: Server; readonly proxy: OpenEgressProxy } {
   const { network = openNetwork(), bounds = defaultBounds } = options
   const refusals = new RefusalLog(options.log)
+  const http2 = new Places(MAX_HTTP2)
   const closing = new AbortController()
   let rules: EgressRules = options
   let open = new AbortController()
@@ -127,7 +131,7 @@ function makeProxy(options: EgressProxyOptions): { readonly server: Server; read
       ),
     edge(target) {
       const parts = edgePartsOf(rules, target, refused(target))
-      return parts && { ...parts, bounds, authorities: network.authorities }
+      return parts && { ...parts, bounds, http2, authorities: network.authorities }
     },
     through(target) {
       const verdict = rules.policy(target)

@@ -5,6 +5,7 @@ import type { EgressSecret, EgressTarget, LeaseAuthority } from '../../driver.ts
 import type { TunnelBounds } from '../proxy-tunnel.ts'
 import { NotTls, readClientHello } from './client-hello.ts'
 import { type EdgeEvents, openEdge } from './edge.ts'
+import type { Places } from './places.ts'
 import { serveHttp1 } from './serve-http1.ts'
 import { serveHttp2 } from './serve-http2.ts'
 import { secureUpstream, trustOf, UpstreamUntrusted } from './upstream-tls.ts'
@@ -21,6 +22,8 @@ export interface EdgeParts {
   readonly authority: LeaseAuthority
   readonly events: EdgeEvents
   readonly bounds: TunnelBounds
+  /** Bounds the sandbox's connections that speak HTTP/2. */
+  readonly http2: Places
   /** Authorities in PEM that hosts are proven by; absent: those of Node and of this system. */
   readonly authorities?: readonly string[] | undefined
 }
@@ -34,7 +37,7 @@ export async function endTls(
   client: Duplex,
   upstream: Socket,
   head: Buffer,
-  { target, secrets, authority, events, bounds, authorities }: EdgeParts,
+  { target, secrets, authority, events, bounds, http2, authorities }: EdgeParts,
 ): Promise<void> {
   const { host } = target
   const over = new AbortController()
@@ -66,7 +69,10 @@ export async function endTls(
       client.end(unrecognizedName, endBoth)
       return
     }
-    const protocols = known.filter(name => hello.protocols.includes(name))
+    const leave = hello.protocols.includes('h2') ? http2.take() : undefined
+    if (leave) client.once('close', leave)
+    const protocols = known.filter(name => hello.protocols.includes(name) && (name !== 'h2' || leave !== undefined))
+    if (protocols.length === 0 && hello.protocols.includes('h2')) throw new Error('too many connections over HTTP/2')
     const [secureContext, secured] = await Promise.all([
       authority.leafFor(host),
       secureUpstream(upstream, host, { protocols, trust: trustOf(authorities) }, within).catch((error: unknown) => {
@@ -78,9 +84,13 @@ export async function endTls(
     const agreed = secured instanceof UpstreamUntrusted ? undefined : secured
     const protocol = agreed ? agreed.alpnProtocol || undefined : (protocols.at(-1) ?? undefined)
     const inside = await acceptTls(client, { secureContext, protocol }, within)
+    if (leave) inside.once('close', leave)
     const edge = openEdge(secrets, target, events, fault)
     if (protocol === 'h2') serveHttp2(inside, agreed, edge)
-    else serveHttp1(inside, agreed, edge)
+    else {
+      leave?.()
+      serveHttp1(inside, agreed, edge)
+    }
   } catch (error) {
     if (error instanceof NotTls) events.refused(`a connection to ${host}:${target.port} that is not TLS`)
     endBoth()
