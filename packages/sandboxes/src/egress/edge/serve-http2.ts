@@ -15,9 +15,14 @@ import { bodyOf, type Edge, isRefusal, type Refusal } from './edge.ts'
 import { pairsOf, type RequestHead } from './request-head.ts'
 
 /** Of one stream, and of a connection: with the protocol's own 64 KiB, a body waits for each of its parts. */
-const STREAM_WINDOW = 1024 * 1024
+const STREAM_WINDOW = 256 * 1024
 const SESSION_WINDOW = 4 * 1024 * 1024
+/** As many as most servers allow. Each may hold a window in either direction for as long as nobody reads it. */
+const MAX_STREAMS = 100
 const settings = { initialWindowSize: STREAM_WINDOW, maxHeaderListSize: 64 * 1024, enablePush: false }
+/** Otherwise Node throws at a header that a host or a client repeats, though both sides may do so. */
+const lenient = { strictSingleValueFields: false }
+const clientOptions = { ...lenient, settings: { ...settings, maxConcurrentStreams: MAX_STREAMS } }
 const END_STREAM = 1
 
 /**
@@ -25,18 +30,23 @@ const END_STREAM = 1
  * @param upstream absent if the host could not be trusted: then every request is refused
  */
 export function serveHttp2(client: TLSSocket, upstream: TLSSocket | undefined, edge: Edge): void {
-  const session = performServerHandshake(client, { settings })
-  const host = upstream && connect(`https://${edge.host}`, { createConnection: () => upstream, settings })
+  const session = performServerHandshake(client, clientOptions)
+  const host = upstream && connect(`https://${edge.host}`, { createConnection: () => upstream, settings, ...lenient })
   session.on('error', () => undefined)
   session.setLocalWindowSize(SESSION_WINDOW)
   host?.on('error', () => undefined)
-  host?.once('connect', () => host.setLocalWindowSize(SESSION_WINDOW))
+  // Node tells of a connection also if it was closed meanwhile.
+  host?.once('connect', () => host.destroyed || host.setLocalWindowSize(SESSION_WINDOW))
   session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: unknown) => {
     stream.on('error', () => undefined)
-    const judged = judge(headers, rawOf(raw), edge)
-    if (isRefusal(judged)) refuse(stream, judged)
-    else if (host === undefined || host.destroyed || host.closed) refuse(stream, gone)
-    else pass(stream, judged, (flags & END_STREAM) !== 0, { host, edge })
+    // Of a stream that was reset, nobody reads the rest; until then it would stay in memory.
+    stream.once('aborted', () => stream.unpipe().resume())
+    tell(stream, () => {
+      const judged = judge(headers, rawOf(raw), edge)
+      if (isRefusal(judged)) refuse(stream, judged)
+      else if (host === undefined || host.destroyed || host.closed) refuse(stream, gone)
+      else pass(stream, judged, (flags & END_STREAM) !== 0, { host, edge })
+    })
   })
   host?.once('goaway', () => session.close())
   host?.once('close', () => session.close())
@@ -67,11 +77,25 @@ const ofConnection = new Set([
   ...['proxy-authorization', 'proxy-authenticate'],
 ])
 
+/**
+ * Takes a step at a stream, unless that has been closed. What either side has sent may be nothing that Node sends on;
+ * then the stream is reset. An error that left a handler of an event would end the process.
+ */
+function tell(stream: Http2Stream, step: () => void): void {
+  if (stream.destroyed || stream.closed) return
+  try {
+    step()
+  } catch {
+    stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+  }
+}
+
 function refuse(stream: ServerHttp2Stream, refusal: Refusal): void {
-  if (stream.destroyed) return
-  stream.resume()
-  stream.respond({ ':status': refusal.status, 'content-type': 'application/json' })
-  stream.end(bodyOf(refusal))
+  tell(stream, () => {
+    stream.resume()
+    stream.respond({ ':status': refusal.status, 'content-type': 'application/json' })
+    stream.end(bodyOf(refusal))
+  })
 }
 
 /** Sends a request to the host as a stream of its own, and the answer back, both at the pace of the slower side. */
@@ -101,28 +125,29 @@ function pass(
     stream.once('trailers', (_: unknown, __: unknown, raw: unknown) => {
       trailers = objectOf(pairsOf(rawOf(raw)))
     })
-    sent.once('wantTrailers', () => sent.sendTrailers(trailers))
+    sent.once('wantTrailers', () => tell(sent, () => sent.sendTrailers(trailers)))
   }
   sent.on('headers', (headers: IncomingHttpHeaders, _: unknown, raw: unknown) => {
     const status = Number(headers[':status'])
-    if (!stream.headersSent && status !== 101) stream.additionalHeaders(answerOf(status, rawOf(raw), edge))
+    if (stream.headersSent || status === 101) return
+    tell(stream, () => stream.additionalHeaders(answerOf(status, rawOf(raw), edge)))
   })
   sent.once('continue', () => {
-    if (!stream.headersSent && !stream.destroyed) stream.additionalHeaders({ ':status': 100 })
+    if (!stream.headersSent) tell(stream, () => stream.additionalHeaders({ ':status': 100 }))
   })
   sent.once('response', (headers: IncomingHttpHeaders, flags: number, raw: unknown) => {
-    if (stream.destroyed) return
     hasAnswer = true
     const endStream = (flags & END_STREAM) !== 0
-    stream.respond(answerOf(Number(headers[':status']), rawOf(raw), edge), { endStream, waitForTrailers: !endStream })
+    const answer = answerOf(Number(headers[':status']), rawOf(raw), edge)
+    tell(stream, () => stream.respond(answer, { endStream, waitForTrailers: !endStream }))
     isAnswered = endStream
-    if (endStream) return
+    if (endStream || stream.closed) return
     let last: OutgoingHttpHeaders = {}
     sent.once('trailers', (_: unknown, __: unknown, rawTrailers: unknown) => {
       last = objectOf(edge.masked(pairsOf(rawOf(rawTrailers))))
     })
     stream.once('wantTrailers', () => {
-      stream.sendTrailers(last)
+      tell(stream, () => stream.sendTrailers(last))
       isAnswered = true
       settle()
     })
@@ -130,14 +155,15 @@ function pass(
   })
   sent.on('error', () => undefined)
   sent.once('close', () => {
-    if (stream.destroyed) return
+    if (stream.destroyed || stream.closed) return
     if (sent.rstCode !== constants.NGHTTP2_NO_ERROR) stream.close(sent.rstCode)
     else if (hasAnswer) settle()
     else refuse(stream, gone)
   })
   stream.once('close', () => {
-    if (!sent.destroyed)
-      sent.close(stream.rstCode === constants.NGHTTP2_NO_ERROR ? constants.NGHTTP2_CANCEL : stream.rstCode)
+    if (sent.destroyed) return
+    sent.close(stream.rstCode === constants.NGHTTP2_NO_ERROR ? constants.NGHTTP2_CANCEL : stream.rstCode)
+    sent.unpipe().resume()
   })
 }
 
@@ -145,7 +171,7 @@ function pass(
 function pour(from: Http2Stream, to: Http2Stream): void {
   from.pipe(to, { end: false })
   from.once('end', () => {
-    if (to.destroyed) return
+    if (to.destroyed || to.closed) return
     if (from.rstCode === constants.NGHTTP2_NO_ERROR && !from.aborted) to.end()
     else to.close(from.rstCode || constants.NGHTTP2_CANCEL)
   })
