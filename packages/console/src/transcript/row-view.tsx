@@ -131,7 +131,7 @@ function Notice({ row, scope }: { row: NoticeRow; scope: string }) {
     </span>
   )
   return (
-    <div className="py-1 text-xs">
+    <div className={`text-xs ${row.detail === undefined ? 'py-1' : 'py-2'}`}>
       <div className="flex items-center gap-3">
         <span aria-hidden className="h-px flex-1 bg-line" />
         {row.detail === undefined ? (
