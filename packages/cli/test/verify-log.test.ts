@@ -172,7 +172,7 @@ describe('a log', () => {
       key,
       `update event_pages set sha256 = '${other.sha256}', size_bytes = ${other.size}, text_sha256 = '${other.text}' where $log`,
     )
-    expect(await verify(key)).toMatchObject({ verified: false, fault: expect.stringContaining('breaks at event 129:') })
+    expect(await verify(key)).toMatchObject({ verified: false, fault: expect.stringMatching(/breaks at event \d+:/) })
   })
 
   it('that is older than chains says where its chain begins', async () => {

@@ -19,7 +19,7 @@ export const groups: readonly (readonly [heading: string, names: readonly string
       'reset',
     ],
   ],
-  ['See what they do:', ['shell', 'preview', 'workspace', 'files', 'ports', 'artifacts', 'turns', 'runs']],
+  ['See what they do:', ['shell', 'preview', 'workspace', 'files', 'ports', 'artifacts', 'turns', 'runs', 'egress']],
   [
     'Review and deliver:',
     ['review', 'publish', 'merge', 'verify', 'pr', 'reviews', 'verifications', 'publications', 'merges'],
@@ -41,7 +41,7 @@ export const groups: readonly (readonly [heading: string, names: readonly string
         'connections',
         'grants',
       ],
-      ...['budgets', 'usage', 'audit', 'health', 'compute'],
+      ...['budgets', 'policy', 'usage', 'audit', 'health', 'compute'],
     ],
   ],
   ['Run the service:', ['serve', 'host', 'down', 'doctor', 'admin', 'hosts']],

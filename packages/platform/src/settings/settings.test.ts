@@ -245,7 +245,7 @@ describe('the configuration file', () => {
     [{}, 'allow is missing'],
     [{ allow: [], deny: [] }, 'deny is not known here; known are allow'],
     [{ allow: [{ tools: ['a'], pahts: null }] }, 'allow[0].pahts is not known here; known are organizations'],
-    [{ allow: [{ runtimes: ['codex'] }] }, 'allow[0] must name tools, kinds, commands or paths'],
+    [{ allow: [{ runtimes: ['codex'] }] }, 'allow[0] must name tools, kinds, commands, paths or hosts'],
     [{ allow: [{ kinds: ['write'] }] }, 'allow[0].kinds[0] must be one of read, edit'],
     [{ allow: [{ commands: ['a | b'] }] }, 'allow[0].commands[0] must be the words of one command'],
     [{ allow: [{ commands: ['*'] }] }, 'allow[0].commands[0] must be the words of one command'],

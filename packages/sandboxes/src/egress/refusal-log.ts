@@ -24,6 +24,6 @@ export class RefusalLog {
     }
     this.#count++
     if (this.#count <= PER_MINUTE)
-      this.#warn({ host: host.slice(0, 253), port, reason }, 'refused a connection of a sandbox')
+      this.#warn({ host: host.slice(0, 253), port, reason: reason.slice(0, 500) }, 'refused a connection of a sandbox')
   }
 }

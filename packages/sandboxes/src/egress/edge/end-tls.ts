@@ -64,7 +64,7 @@ export async function endTls(
     const within = AbortSignal.any([over.signal, AbortSignal.timeout(HANDSHAKE_MS)])
     const hello = await readClientHello(client, head, within)
     if (hello.serverName?.replace(/\.$/, '') !== host) {
-      const named = hello.serverName === undefined ? 'no host' : hello.serverName
+      const named = hello.serverName === undefined ? 'no host' : hello.serverName.slice(0, 253)
       events.refused(`a connection to ${host} whose TLS names ${named}`)
       client.end(unrecognizedName, endBoth)
       return

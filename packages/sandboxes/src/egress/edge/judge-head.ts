@@ -53,7 +53,7 @@ function faultOf(secret: EgressSecret, to: Destination, { method, target }: Requ
   if (!goesTo(secret, to.host)) return `${name} goes only to ${hosts.join(', ')}, and this request goes to ${to.host}`
   if (!to.isSecure) return `${name} goes out only over HTTPS, and this request is plain HTTP`
   // Its answer is the request, with the secret.
-  if (method === 'TRACE') return `${name} does not go out with TRACE`
+  if (method.toUpperCase() === 'TRACE') return `${name} does not go out with TRACE`
   if (methods !== undefined && !methods.includes(method)) {
     return `${name} goes out only with ${methods.join(', ')}, and this request is ${method}`
   }
@@ -67,7 +67,7 @@ function faultOf(secret: EgressSecret, to: Destination, { method, target }: Requ
 /** Returns whether a server may read a path as another one than it says, so that a prefix of it proves nothing. */
 function isAmbiguous(path: string): boolean {
   return (
-    /%2e|%2f|%5c|%00|\\|\/\//i.test(path) ||
+    /%2e|%2f|%5c|%00|\\|\/\/|#/i.test(path) ||
     decoded(path)
       .split('/')
       .some(segment => ['.', '..'].includes(segment.split(';')[0] ?? ''))

@@ -119,7 +119,9 @@ async function pass(
     method: head.method,
     path: head.target,
     headers: [
-      ...forwardedHeaders(head.headers.flat(), ['content-length']),
+      // As it was judged, whatever `Connection` names.
+      ...['Host', incoming.headers.host ?? ''],
+      ...forwardedHeaders(head.headers.flat(), ['content-length', 'host']),
       ...(coding !== undefined
         ? ['Transfer-Encoding', 'chunked']
         : length !== undefined
@@ -186,7 +188,7 @@ async function giveAnswer(
 ): Promise<void> {
   if (!keepsAlive) outgoing.shouldKeepAlive = false
   const headers = edge.masked(pairsOf(forwardedHeaders(response.rawHeaders)))
-  outgoing.writeHead(response.statusCode ?? 502, response.statusMessage, headers.flat())
+  outgoing.writeHead(response.statusCode ?? 502, reasonOf(response, edge), headers.flat())
   outgoing.flushHeaders()
   await pipeline(response, outgoing, { end: false })
   const trailers = edge.masked(pairsOf(response.rawTrailers))
@@ -194,13 +196,17 @@ async function giveAnswer(
   outgoing.end()
 }
 
+/** Returns the words of an answer's first line, which may hold a value as a header may. */
+const reasonOf = ({ statusMessage = '' }: IncomingMessage, edge: Edge): string =>
+  edge.masked([['', statusMessage]])[0]?.[1] ?? ''
+
 /** Returns pairs as Node wants them, which changes its arguments. */
 const trailersOf = (pairs: RequestHead['headers']) => pairs.map(([name, value]): [string, string] => [name, value])
 
 /** Passes the host's consent on, and then the bytes of the other protocol both ways. */
 function join(client: Upgraded, host: Upgraded, response: IncomingMessage, edge: Edge): void {
   const headers = edge.masked(pairsOf(response.rawHeaders)).map(([name, value]) => `${name}: ${value}\r\n`)
-  client.socket.write(`HTTP/1.1 101 ${response.statusMessage}\r\n${headers.join('')}\r\n`, 'latin1')
+  client.socket.write(`HTTP/1.1 101 ${reasonOf(response, edge)}\r\n${headers.join('')}\r\n`, 'latin1')
   if (host.head.length > 0) client.socket.write(host.head)
   if (client.head.length > 0) host.socket.write(client.head)
   for (const [one, other] of [

@@ -39,6 +39,8 @@ export async function secureUpstream(
     socket,
     servername: host,
     secureContext: trust,
+    // Whatever the process's variables say.
+    rejectUnauthorized: true,
     ...(protocols.length > 0 && { ALPNProtocols: [...protocols] }),
   })
   const { promise, resolve, reject } = Promise.withResolvers<void>()
