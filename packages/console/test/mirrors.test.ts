@@ -50,6 +50,7 @@ function filled(path: string): string {
     kid: 'k',
     releaseSha: 'a'.repeat(40),
     model: 'm',
+    host: 'example.com',
   }
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => known[name] ?? unknownId)
 }
