@@ -30,7 +30,7 @@ export interface SandboxSpec {
   readonly runtimeId?: string
   /** An engine that the sandbox sees in place of the built-in agent's; read once, to its end. */
   readonly engine?: AsyncIterable<Uint8Array>
-  /** Shown in the workspace and the home; changes go to the sandbox's own disk. Only if `lowerOwner` is not null. */
+  /** Shown below the sandbox's own files; changes go to its disk. Only if `lowerOwner` is not null. */
   readonly lower?: LowerTrees
   /**
    * A directory of this host with system packages, shown with the host's own system. It must not change while the
@@ -52,12 +52,18 @@ export interface SandboxTrust {
   readonly hash: string
 }
 
-/** Two directories of this host whose content belongs to `LowerOwner.uid` and never changes while a sandbox uses it. */
+/** Where lower trees show. */
+export type LowerPlace = 'workspace' | 'home' | 'project'
+
+/**
+ * Directories of this host shown below a sandbox's own files; their content belongs to `LowerOwner.uid` and never changes
+ * while a sandbox uses it.
+ */
 export interface LowerTrees {
-  readonly workspace: string
-  readonly home: string
-  /** Directories of their baselines, which the sandbox's first seal builds on. */
-  readonly baselines: Readonly<Record<'workspace' | 'home', string>>
+  /** For each place the layers, topmost first: at most three. `project` is `/workspace/project`; it excludes `workspace`. */
+  readonly places: Readonly<Partial<Record<LowerPlace, readonly [string, ...string[]]>>>
+  /** Directories of baselines of the trees, which the first seal builds on. Absent: the seal reads everything. */
+  readonly baselines: Readonly<Partial<Record<TreeName, string>>>
 }
 
 /** How this host shows layers of system packages to sandboxes; `fault` says in words for people why it does not. */

@@ -45,7 +45,8 @@ describe('a sandbox with lower trees', () => {
     clean.push(async () => lab[Symbol.dispose]())
     const baselines = { workspace: lab.path('workspace.baselines'), home: lab.path('home.baselines') }
     for (const directory of Object.values(baselines)) await mkdir(directory)
-    const lower = { workspace: lab.path('workspace'), home: lab.path('home'), baselines }
+    const places = { workspace: [lab.path('workspace')], home: [lab.path('home')] } as const
+    const lower: LowerTrees = { places, baselines }
     return { driver, dataDir, lab, lower, options }
   }
 
@@ -84,6 +85,29 @@ describe('a sandbox with lower trees', () => {
     expect(other.out).toBe('lower.berth\nnode_modules\n')
     const workspace = join(subject.dataDir, 'leases/one/disk/files/workspace')
     expect(readFileSync(join(workspace, 'c/index.js'), 'utf8')).toBe('lowerchanged\n')
+  })
+
+  it('shows up to three layers as its project, and excludes them from the layers of a workspace', async context => {
+    const subject = await opened(context)
+    const { lab, driver } = subject
+    lab.make('base', { 'lib/a': 'base', 'lib/b': 'base', 'lib/c': 'base', top: 'base' })
+    lab.make('middle', { 'lib/b': 'middle' })
+    lab.make('newest', { 'lib/c': 'newest', '.git/HEAD': 'ref' })
+    const layers = [lab.path('newest'), lab.path('middle'), lab.path('base')] as const
+    const lower: LowerTrees = { places: { project: layers }, baselines: {} }
+    const before = layers.map(listingOf)
+    const script = `
+      set -e; cd /workspace/project; cat lib/a lib/b lib/c .git/HEAD; mv lib moved; echo own > moved/c; rm -r .git top
+      cat moved/*; ls -A; stat -c %U . moved/a; echo; ls -A /workspace`
+    expect(await run({ ...subject, lower }, 'stacked', script)).toEqual({
+      code: '0',
+      out: 'basemiddlenewestrefbasemiddleown\nmoved\nagent\nagent\n\n.berth\nproject\n',
+    })
+    expect(layers.map(listingOf)).toEqual(before)
+    const refused = (places: LowerTrees['places']) => driver.create(specOf('no', { places, baselines: {} }, ':'))
+    await expect(refused({ project: layers, workspace: layers })).rejects.toThrow('not both')
+    await expect(refused({ project: [...layers, lab.path('base')] })).rejects.toThrow('at most 3 layers')
+    await expect(refused({ project: ['relative'] })).rejects.toThrow('absolute')
   })
 
   it.for(['loop', 'poll'] as const)('leaves no mount and no disk behind (%s)', async (disk, context) => {

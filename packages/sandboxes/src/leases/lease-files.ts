@@ -32,7 +32,7 @@ export const hostNames = {
   authorities: 'authorities',
   /** Baselines of the trees, a directory for each series. */
   baselines: 'baselines',
-  /** Where a lower tree is bound while its overlay is mounted. */
+  /** Where layers of lower trees are bound while their overlay is mounted. */
   lower: 'lower',
   /** The system that a lease with a layer shows, and where the layer is. */
   usr: 'usr',

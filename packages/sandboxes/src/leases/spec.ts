@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { isAbsolute, normalize, relative } from 'node:path'
-import type { SandboxBounds, SandboxSpec } from '../driver.ts'
+import type { LowerTrees, SandboxBounds, SandboxSpec } from '../driver.ts'
 import { insidePaths } from '../inside-paths.ts'
 import { isLeaseId } from '../linux/instance.ts'
 
@@ -16,6 +16,8 @@ const ownTrees = [
   insidePaths.extensions,
   insidePaths.platform,
 ]
+/** Each layer makes every look-up of a path slower. */
+const MAX_LAYERS = 3
 const extensionId = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/
 /** A mount may lie inside these but not cover them. */
 const ownRoots = ['/etc', '/usr', '/tmp', insidePaths.workspace, insidePaths.home]
@@ -31,14 +33,21 @@ export async function assertSpec(spec: SandboxSpec, dataDir: string): Promise<vo
   assertBounds(spec.bounds)
   if (spec.runtime !== undefined && !isAbsolute(spec.runtime)) throw new TypeError('a runtime needs an absolute path')
   if (spec.layer !== undefined && !isAbsolute(spec.layer)) throw new TypeError('a layer needs an absolute path')
-  for (const lower of spec.lower === undefined ? [] : [spec.lower.workspace, spec.lower.home]) {
-    if (!isAbsolute(lower)) throw new TypeError('lower trees need absolute paths')
-  }
+  assertLower(spec.lower?.places ?? {})
   for (const { id, directory } of spec.extensions ?? []) {
     if (!extensionId.test(id) || id.includes('..')) throw new TypeError(`not an extension's id: ${JSON.stringify(id)}`)
     if (!isAbsolute(directory)) throw new TypeError('an extension needs an absolute path')
   }
   for (const mount of spec.mounts) await assertMount(mount, dataDir)
+}
+
+function assertLower(places: LowerTrees['places']): void {
+  if (places.project !== undefined && places.workspace !== undefined)
+    throw new TypeError('a sandbox has a lower tree for its workspace or for its project, not both')
+  for (const layers of Object.values(places)) {
+    if (!layers.every(isAbsolute)) throw new TypeError('lower trees need absolute paths')
+    if (layers.length > MAX_LAYERS) throw new TypeError(`a lower tree has at most ${MAX_LAYERS} layers`)
+  }
 }
 
 async function assertMount(mount: string, dataDir: string): Promise<void> {

@@ -3,18 +3,18 @@ import { arch } from 'node:process'
 import { text } from 'node:stream/consumers'
 import { systemPath } from './run-program.ts'
 
-/** A mount of two trees as one. All paths but `lower` are relative to the directory that the call names. */
+/** A mount of several trees as one. All paths but the layers' are relative to the directory that the call names. */
 export interface OverlayMount {
-  /** The tree below, which never changes: an absolute path. */
-  readonly lower: string
+  /** The trees below, topmost first, which never change: absolute paths. */
+  readonly layers: readonly string[]
   /** An empty directory. */
   readonly target: string
-  /** Options of overlayfs. Where they name `boundLower`, they mean `lower` with its owners mapped. */
+  /** Options of overlayfs but the layers. */
   readonly options: string
 }
 
-/** The name that options give to the tree below; a directory of this name must exist. */
-export const boundLower = 'host/lower'
+/** Holds a directory for each layer, where the layer is bound while its overlay is mounted. It must exist. */
+export const boundLayers = 'host/lower'
 
 /** Maps owners in a lower tree: content of `onDisk` shows as `shown`'s, and so do the users after it. */
 export interface OwnerMap {
@@ -33,13 +33,13 @@ export class OverlayError extends Error {
 const calls: Readonly<Record<string, readonly [number, number, number]>> = { x64: [165, 166, 272], arm64: [40, 39, 97] }
 
 /**
- * Neither Node nor util-linux before 2.39 can map the owners of a mount, and Perl belongs to every Debian. The lower
- * tree is bound with its owners mapped, the overlay takes a copy of that mount, and the bind goes again. The bind is
- * read-only: if a crash leaves it, nobody can damage the lower tree through it. What follows `--` is executed at the end.
+ * Neither Node nor util-linux before 2.39 can map the owners of a mount, and Perl belongs to every Debian. Each layer
+ * is bound with its owners mapped, the overlay takes copies of these mounts, and the binds go again. A bind is
+ * read-only: if a crash leaves it, nobody can damage the layer through it. What follows `--` is executed at the end.
  */
 const program = String.raw`
 use strict;
-my ($mount, $umount, $unshare, $disk, $shown, $count, $bind, @mounts) = @ARGV;
+my ($mount, $umount, $unshare, $disk, $shown, $count, $binds, @mounts) = @ARGV;
 sub check { my ($name, $result) = @_; die "$name: $!\n" if $result < 0; $result }
 pipe(my $made, my $making); pipe(my $wait, my $done);
 my $holder = fork // die "fork: $!\n";
@@ -57,14 +57,21 @@ for my $file ('uid_map', 'gid_map') {
 open my $namespace, '<', "/proc/$holder/ns/user" or die "namespace: $!\n";
 my ($empty, $type) = ('', 'overlay');
 while (@mounts && $mounts[0] ne '--') {
-  my ($lower, $target, $options) = splice @mounts, 0, 3;
-  my $tree = check('open_tree', syscall(428, -100, $lower, 0x80001));
-  my $attributes = pack 'QQQQ', 0x100001, 0, 0, fileno $namespace;
-  check('mount_setattr', syscall(442, $tree, $empty, 0x1000, $attributes, 32));
-  check('move_mount', syscall(429, $tree, $empty, -100, $bind, 4));
+  my ($target, $options, $layers) = splice @mounts, 0, 3;
+  my @bound;
+  for my $lower (splice @mounts, 0, $layers) {
+    my $tree = check('open_tree', syscall(428, -100, $lower, 0x80001));
+    my $attributes = pack 'QQQQ', 0x100001, 0, 0, fileno $namespace;
+    check('mount_setattr', syscall(442, $tree, $empty, 0x1000, $attributes, 32));
+    my $bind = "$binds/" . @bound;
+    mkdir $bind, 0700;
+    check('move_mount', syscall(429, $tree, $empty, -100, $bind, 4));
+    push @bound, $bind;
+  }
+  $options = 'lowerdir=' . join(':', @bound) . ",$options";
   my $result = syscall($mount + 0, $type, $target, $type, 6, $options);
   my $reason = $!;
-  check('umount', syscall($umount + 0, $bind, 2));
+  check('umount', syscall($umount + 0, $_, 2)) for @bound;
   $! = $reason;
   check('overlay', $result);
 }
@@ -85,8 +92,8 @@ export function overlayCommand(
 ): readonly [string, ...string[]] {
   const numbers = calls[arch]
   if (numbers === undefined) throw new OverlayError(`the numbers of system calls on ${arch} are not known`)
-  const operands = [...numbers, owners.onDisk, owners.shown, owners.count ?? 1, boundLower].map(String)
-  const each = mounts.flatMap(({ lower, target, options }) => [lower, target, options])
+  const operands = [...numbers, owners.onDisk, owners.shown, owners.count ?? 1, boundLayers].map(String)
+  const each = mounts.flatMap(({ layers, target, options }) => [target, options, String(layers.length), ...layers])
   return ['perl', '-e', program, ...operands, ...each, '--', ...then]
 }
 

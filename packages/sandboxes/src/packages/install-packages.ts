@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Duplex } from 'node:stream'
 import { helperCommand } from '../confined/helper-group.ts'
-import { boundLower, overlayCommand } from '../linux/overlay.ts'
+import { boundLayers, overlayCommand } from '../linux/overlay.ts'
 import { runProgram, systemPath } from '../linux/run-program.ts'
 import { usrLinks } from '../linux/system-mounts.ts'
 import { makeUserNamespace } from '../linux/user-namespace.ts'
@@ -52,7 +52,7 @@ export async function installPackages(
   const state = at(layerNames.var)
   await runProgram('cp', ['-a', '--', join(build, 'fetched', 'lists'), join(await made(state, 'lib/apt'), 'lists')])
   await runProgram('cp', ['-a', '--', join(build, 'fetched', 'cache'), join(await made(state, 'cache'), 'apt')])
-  const work = await Promise.all(['run', 'tmp', 'root', 'work', 'merged', boundLower].map(name => made(build, name)))
+  const work = await Promise.all(['run', 'tmp', 'root', 'work', 'merged', boundLayers].map(name => made(build, name)))
   const refusing = join(build, 'policy-rc.d')
   await writeFile(refusing, REFUSE_SERVICES, { mode: 0o755 })
   const owned = [...Object.values(layerNames).map(at), ...work.slice(0, 3), refusing]
@@ -63,9 +63,9 @@ export async function installPackages(
       { onDisk: 0, shown: firstUid, count: LAYER_UIDS },
       [
         {
-          lower: '/usr',
+          layers: ['/usr'],
           target: 'merged',
-          options: `lowerdir=${boundLower},upperdir=../${layerNames.usr},workdir=work,redirect_dir=on,metacopy=off,xino=off,index=off`,
+          options: `upperdir=../${layerNames.usr},workdir=work,redirect_dir=on,metacopy=off,xino=off,index=off`,
         },
       ],
       confinedApt(directory, build, bwrap, names),

@@ -58,10 +58,11 @@ describe('the images of a host', () => {
     expect(second).toEqual(first)
     expect(lab.list(`images/${image.digest}/workspace`)).toEqual(lab.list('source-0'))
     expect(lab.list(`images/${image.digest}/home`)).toEqual(lab.list('source-0-home'))
-    expect((await stat(join(first.workspace, 'run'))).uid).toBe(owner.uid)
-    const { ino } = await stat(first.workspace)
+    const [workspace] = first.places.workspace ?? ['']
+    expect((await stat(join(workspace, 'run'))).uid).toBe(owner.uid)
+    const { ino } = await stat(workspace)
     await new HostImages(hostCache(dir, { bytes: 0 }), lab.blobs).provide(image, owner, never)
-    expect((await stat(first.workspace)).ino).toBe(ino)
+    expect((await stat(workspace)).ino).toBe(ino)
     expect(await readdir(dir)).toEqual([image.digest])
   })
 
@@ -105,7 +106,7 @@ describe('the images of a host', () => {
       await writeFile(more, 'more')
       await chown(more, owner.uid, owner.uid)
       const name = `images/${image.digest}/${tree}`
-      await cp(baselines[tree], lab.path('lease'), { recursive: true })
+      await cp(baselines[tree] ?? '', lab.path('lease'), { recursive: true })
       const sealed = await lab.sealed(name, {
         tree: lab.tree(name, { baselines: 'lease' }),
         previous: Buffer.from(image[`${tree}Manifest`]),

@@ -42,8 +42,10 @@ export class HostImages {
   async provide(image: SealedImage, owner: LowerOwner, signal: AbortSignal): Promise<LowerTrees> {
     const write = (fresh: string, within: AbortSignal) => this.#write(fresh, image, owner, within)
     const path = await this.#cache.provide(image.digest, bytesOfImage(image), write, signal)
-    const both = (at: string) => ({ workspace: join(at, 'workspace'), home: join(at, 'home') })
-    return { ...both(path), baselines: both(join(path, 'baselines')) }
+    return {
+      places: { workspace: [join(path, 'workspace')], home: [join(path, 'home')] },
+      baselines: { workspace: join(path, 'baselines', 'workspace'), home: join(path, 'baselines', 'home') },
+    }
   }
 
   /** Removes images that are gone, and what there is no room for. @returns how many directories it removed */

@@ -1,10 +1,11 @@
 import { chmodSync, chownSync, mkdirSync } from 'node:fs'
 import { link, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
-import type { LowerTrees } from '../../driver.ts'
+import { basename, join } from 'node:path'
+import type { LowerPlace, LowerTrees } from '../../driver.ts'
+import { insidePaths } from '../../inside-paths.ts'
 import { baselinesOf, diskNames, hostNames, type LeaseFiles, leaseFilesAt } from '../../leases/lease-files.ts'
-import { agentDirectories, makeAgentDirectories } from '../../leases/loop-disk.ts'
-import { boundLower, mountOverlays, type OwnerMap } from '../../linux/overlay.ts'
+import { makeAgentDirectories } from '../../leases/loop-disk.ts'
+import { mountOverlays, type OverlayMount, type OwnerMap } from '../../linux/overlay.ts'
 import { unmountBelow } from '../../linux/unmount-below.ts'
 
 /**
@@ -18,28 +19,38 @@ import { unmountBelow } from '../../linux/unmount-below.ts'
 function optionsOf(name: string): string {
   const below = (kind: string) => join('disk', diskNames.files, kind, name)
   const { upper, work } = diskNames
-  return `lowerdir=${boundLower},upperdir=${below(upper)},workdir=${below(work)},redirect_dir=on,metacopy=on,xino=off,index=off`
+  return `upperdir=${below(upper)},workdir=${below(work)},redirect_dir=on,metacopy=on,xino=off,index=off`
 }
 
+/** Where each place lies below the agent's directories, and its mode. */
+const places = {
+  workspace: [diskNames.workspace, 0o755],
+  home: [diskNames.home, 0o700],
+  project: [join(diskNames.workspace, basename(insidePaths.project)), 0o755],
+} as const satisfies Record<LowerPlace, readonly [string, number]>
+
 /**
- * Mounts overlays in place of a lease's workspace and home: the lower trees show below, owned by the lease's user, and
- * every change goes to the lease's disk. Content of a lower tree never changes.
+ * Mounts overlays at places of a lease: the lower trees show below, owned by the lease's user, and every change goes to
+ * the lease's disk. Content of a lower tree never changes.
  * @throws OverlayError
  */
 export async function mountLowerTrees(files: LeaseFiles, lower: LowerTrees, owners: OwnerMap): Promise<void> {
   mkdirSync(join(files.host, hostNames.lower), { mode: 0o700 })
-  const trees = agentDirectories.flatMap(([name, mode]) => (name === 'tmp' ? [] : [{ name, mode }]))
   for (const kind of [diskNames.upper, diskNames.work]) mkdirSync(join(files.files, kind), { mode: 0o700 })
-  for (const { name, mode } of trees) {
+  const mounts: OverlayMount[] = []
+  for (const name of ['workspace', 'home', 'project'] as const) {
+    const layers = lower.places[name]
+    if (layers === undefined) continue
+    const [path, mode] = places[name]
     mkdirSync(join(files.files, diskNames.work, name), { mode: 0o700 })
     const upper = join(files.files, diskNames.upper, name)
     mkdirSync(upper)
+    // No process that could put a link there has read a byte of anybody's.
+    if (name === 'project') mkdirSync(join(files.files, path))
     chownSync(upper, owners.shown, owners.shown)
     chmodSync(upper, mode)
+    mounts.push({ layers, target: join('disk', diskNames.files, path), options: optionsOf(name) })
   }
-  const mounts = trees.map(({ name }) => {
-    return { lower: lower[name], target: join('disk', diskNames.files, name), options: optionsOf(name) }
-  })
   await mountOverlays(files.dir, owners, mounts)
 }
 
@@ -62,12 +73,11 @@ export async function whyNoLowerTrees(dir: string, owners: OwnerMap): Promise<st
   try {
     for (const path of [files.host, files.disk]) await mkdir(path, { recursive: true, mode: 0o700 })
     makeAgentDirectories(files.files)
-    const both = { workspace: join(dir, 'lower'), home: join(dir, 'lower') }
-    const lower = { ...both, baselines: both }
-    await mkdir(join(lower.workspace, 'directory', 'inner'), { recursive: true })
-    for (const path of [lower.workspace, join(lower.workspace, 'directory')])
-      chownSync(path, owners.onDisk, owners.onDisk)
-    await mountLowerTrees(files, lower, owners)
+    const layers = [join(dir, 'lower'), join(dir, 'lowest')] as const
+    await mkdir(join(layers[1], 'directory', 'inner'), { recursive: true })
+    await mkdir(layers[0])
+    for (const path of [...layers, join(layers[1], 'directory')]) chownSync(path, owners.onDisk, owners.onDisk)
+    await mountLowerTrees(files, { places: { workspace: layers }, baselines: {} }, owners)
     if ((await stat(join(files.workspace, 'directory'))).uid !== owners.shown)
       return 'an overlay does not show the mapped owner'
     await rename(join(files.workspace, 'directory'), join(files.workspace, 'renamed'))
