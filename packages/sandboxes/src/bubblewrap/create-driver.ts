@@ -20,6 +20,7 @@ import { openDriverContext } from './launch/driver-context.ts'
 import type { BubblewrapOptions } from './options.ts'
 import { openPool } from './pool.ts'
 import { leaseProcesses } from './processes/lease-processes.ts'
+import { objectsOf } from './ready-sandbox.ts'
 import { type WeakBound, weakBounds } from './weak-bounds.ts'
 
 const DISK_POLL_MS = 2000
@@ -90,7 +91,7 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
         const blank = await context.blanks.take(spec.bounds)
         const files = await name(blank, spec.leaseId)
         try {
-          await makeSandbox(context, blank, files, spec, serveIt)
+          await makeSandbox(context, blank, files, spec, serveIt, objectsOf(context, spec))
         } catch (error) {
           await remove(spec.leaseId).catch((second: unknown) => {
             log.error({ err: second, leaseId: spec.leaseId }, 'could not remove a sandbox that failed to start')

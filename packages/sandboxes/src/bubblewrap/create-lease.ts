@@ -1,7 +1,6 @@
 import { chownSync } from 'node:fs'
 import { join } from 'node:path'
 import { allSettled } from '@berth/platform/kit/all-settled.ts'
-import { objectsDirectory } from '../confined/objects-directory.ts'
 import type { SandboxSpec, SandboxTrust } from '../driver.ts'
 import { passwdFiles } from '../leases/inside-files.ts'
 import { writeEngine } from '../leases/lease-engine.ts'
@@ -22,6 +21,7 @@ import { launch } from './launch/launch.ts'
  * synchronously. These are a few dozen system calls of microseconds each; going through the thread pool took longer
  * than everything else (measured: 4 to 8 ms).
  * @param beforeStart runs when everything but the processes exists
+ * @param objects directory that it shows as a mirror's objects
  * @returns the sandbox's uid
  */
 export async function makeSandbox(
@@ -30,6 +30,7 @@ export async function makeSandbox(
   files: LeaseFiles,
   spec: SandboxSpec,
   beforeStart: () => Promise<void>,
+  objects?: string,
 ): Promise<number> {
   const uid = context.uids.claim(files.dir)
   writeRecord(files, spec, uid)
@@ -41,13 +42,14 @@ export async function makeSandbox(
   // At once, as each takes a few milliseconds; all of them end before a failure is cleared up.
   await allSettled([
     spec.lower === undefined ? undefined : mountLowerTrees(files, spec.lower, { onDisk: lowerOwner, shown: uid }),
-    spec.lower === undefined ? undefined : shareBaselines(files, spec.lower),
+    shareBaselines(files, spec.lower),
     beforeStart(),
   ])
   const systemMounts = spec.layer === undefined ? context.systemMounts : await mountSystemLayer(files, spec.layer)
   const plan = planOf(context, files, spec, {
     ...{ uid, systemMounts, closedNodePath: await context.closedNode.path() },
     ...(bundlePath !== undefined && { bundlePath }),
+    ...(objects !== undefined && { objects }),
   })
   const userNamespacePath = blank.userNamespace?.map(uid)
   await launch(blank, plan, { bwrapPath: host.bwrapPath, filterPath, userNamespacePath, tag: instance.tag })
@@ -65,7 +67,7 @@ function planOf(
   context: DriverContext,
   files: LeaseFiles,
   spec: SandboxSpec,
-  own: Pick<Plan, 'uid' | 'systemMounts' | 'closedNodePath' | 'bundlePath'>,
+  own: Pick<Plan, 'uid' | 'systemMounts' | 'closedNodePath' | 'bundlePath' | 'objects'>,
 ): Plan {
   const { host, options, etcDir, processMasks, cgroups } = context
   return {
@@ -76,7 +78,6 @@ function planOf(
     canDisableUserNamespaces: host.canDisableUserNamespaces,
     nodePath: options.nodePath,
     bundlesDir: options.bundlesDir,
-    ...(spec.objects !== undefined && { objects: objectsDirectory(options.objects, spec.objects) }),
     etcDir,
     processMasks,
     rlimits: {

@@ -23,6 +23,13 @@ export function describeBounds(context: DriverContext): readonly string[] {
     context.noLowerTrees === undefined
       ? 'prebuilt trees: below each sandbox, copied on write'
       : `prebuilt trees: copied into each sandbox (${context.noLowerTrees})`,
+    ...(context.options.pool === undefined
+      ? []
+      : [
+          context.noLateMounts === undefined
+            ? 'checkouts: mounted into sandboxes that stand ready'
+            : `checkouts: in sandboxes that start for them (${context.noLateMounts})`,
+        ]),
     context.noLowerTrees === undefined
       ? "system packages: a layer over the host's /usr"
       : `system packages: not possible (${context.noLowerTrees})`,

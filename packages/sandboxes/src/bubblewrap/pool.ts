@@ -1,9 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { allSettled } from '@berth/platform/kit/all-settled.ts'
 import type { SandboxSpec } from '../driver.ts'
 import { isMemoryTight } from '../linux/memory-pressure.ts'
+import { OverlayError } from '../linux/overlay.ts'
 import type { DriverContext } from './launch/driver-context.ts'
 import type { PoolOptions } from './pool-options.ts'
-import { bindReady, discardReady, fits, makeReady, nameReady, type ReadySandbox } from './ready-sandbox.ts'
+import {
+  bindReady,
+  discardReady,
+  fits,
+  makeReady,
+  mountIntoReady,
+  nameReady,
+  type ReadySandbox,
+} from './ready-sandbox.ts'
 
 /** The start of a Run comes first: what replaces its sandbox waits this long. */
 const PAUSE_MS = 300
@@ -65,7 +75,7 @@ export function openPool(context: DriverContext, options: PoolOptions): Pool {
 
   return {
     async take(spec, serve, remove) {
-      if (!fits(spec, bounds, options)) return false
+      if (!fits(context, spec, options)) return false
       taken.push(Date.now())
       next(PAUSE_MS)
       for (;;) {
@@ -82,13 +92,14 @@ export function openPool(context: DriverContext, options: PoolOptions): Pool {
           throw error
         }
         try {
-          await serve()
+          await allSettled([serve(), mountIntoReady(context, one, spec)])
           await bindReady(one)
           return true
         } catch (error) {
           log.warn({ err: error, leaseId: spec.leaseId }, 'a sandbox that stood ready could not be used')
           one.line.destroy()
           await remove()
+          if (error instanceof OverlayError) return false
         }
       }
     },

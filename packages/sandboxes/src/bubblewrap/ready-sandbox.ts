@@ -2,12 +2,14 @@ import { writeFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { objectsDirectory } from '../confined/objects-directory.ts'
 import type { SandboxBounds, SandboxSpec } from '../driver.ts'
 import { attachToSupervisor } from '../leases/attach.ts'
 import { hostNames, type LeaseFiles, leaseFiles } from '../leases/lease-files.ts'
 import { nameLease } from '../leases/name-lease.ts'
 import { bindSupervisor, prepareSupervisor } from '../leases/ready-supervisor.ts'
 import { makeSandbox } from './create-lease.ts'
+import { makeObjectsTarget, mountLate } from './files/late-mounts.ts'
 import { removeBlank } from './launch/blank.ts'
 import type { DriverContext } from './launch/driver-context.ts'
 import type { Readiness } from './pool-options.ts'
@@ -34,7 +36,8 @@ export async function makeReady(
   try {
     writeFileSync(join(files.host, hostNames.mark), files.leaseId, { mode: 0o600 })
     const spec = { leaseId: files.leaseId, command, bounds, mounts: [], egress: { reach: [] } }
-    const uid = await makeSandbox(context, blank, files, spec, async () => undefined)
+    const objects = context.noLateMounts === undefined ? makeObjectsTarget(files) : undefined
+    const uid = await makeSandbox(context, blank, files, spec, async () => undefined, objects)
     line = await attachToSupervisor(files)
     await prepareSupervisor(line, agent)
     line.unref()
@@ -48,10 +51,15 @@ export async function makeReady(
   }
 }
 
-/** Tells whether a sandbox that stands already is what the spec asks for. */
-export function fits(spec: SandboxSpec, bounds: SandboxBounds, { command }: Readiness): boolean {
+/**
+ * Tells whether a sandbox that stands already is what the spec asks for, or becomes it by mounts. Its processes stand in
+ * the workspace, so no mount may cover that.
+ */
+export function fits({ noLateMounts, options }: DriverContext, spec: SandboxSpec, { command }: Readiness): boolean {
+  const { bounds } = options
   const { extensions = [], mounts, objects, runtime, engine, lower, layer, trust } = spec
-  const shown = [objects, runtime, engine, lower, layer, trust].filter(one => one !== undefined)
+  const late = noLateMounts === undefined && Object.keys(lower?.places ?? {}).every(place => place === 'project')
+  const shown = [runtime, engine, layer, trust, ...(late ? [] : [objects, lower])].filter(one => one !== undefined)
   const plain = mounts.length === 0 && extensions.length === 0 && shown.length === 0
   return plain && isDeepStrictEqual(spec.bounds, bounds) && isDeepStrictEqual([...spec.command], [...command])
 }
@@ -69,6 +77,20 @@ export function nameReady(context: DriverContext, ready: ReadySandbox, leaseId: 
     context.uids.move(ready.uid, ready.files.dir)
     throw error
   }
+}
+
+/** Returns the directory of the objects that a spec names. */
+export const objectsOf = ({ options }: DriverContext, { objects }: SandboxSpec): string | undefined =>
+  objects === undefined ? undefined : objectsDirectory(options.objects, objects)
+
+/**
+ * Mounts the trees of a spec into a sandbox that has its name.
+ * @throws OverlayError
+ */
+export async function mountIntoReady(context: DriverContext, { uid }: ReadySandbox, spec: SandboxSpec): Promise<void> {
+  const late = { lower: spec.lower, objects: objectsOf(context, spec) }
+  if (late.lower === undefined && late.objects === undefined) return
+  await mountLate(leaseFiles(context.instance, spec.leaseId), late, { onDisk: context.lowerOwner, shown: uid })
 }
 
 /** Lets a sandbox that has its name outlive this process. */

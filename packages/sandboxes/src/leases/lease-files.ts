@@ -63,6 +63,8 @@ export const diskNames = {
   workspace: 'workspace',
   home: 'home',
   tmp: 'tmp',
+  /** Objects of a mirror, in a sandbox that may get them after its start. */
+  objects: 'objects',
   /** What a sandbox with lower trees has changed in them. */
   upper: 'upper',
   /** The overlays' own directories. */

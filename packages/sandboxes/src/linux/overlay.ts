@@ -13,6 +13,14 @@ export interface OverlayMount {
   readonly options: string
 }
 
+/** A directory of this host that shows somewhere else, read-only. */
+export interface ReadOnlyBind {
+  /** An absolute path. */
+  readonly source: string
+  /** An empty directory, relative to the one that the call names. */
+  readonly target: string
+}
+
 /** Holds a directory for each layer, where the layer is bound while its overlay is mounted. It must exist. */
 export const boundLayers = 'host/lower'
 
@@ -36,6 +44,9 @@ const calls: Readonly<Record<string, readonly [number, number, number]>> = { x64
  * Neither Node nor util-linux before 2.39 can map the owners of a mount, and Perl belongs to every Debian. Each layer
  * is bound with its owners mapped, the overlay takes copies of these mounts, and the binds go again. A bind is
  * read-only: if a crash leaves it, nobody can damage the layer through it. What follows `--` is executed at the end.
+ *
+ * A mount without layers is a bind. It has its flags before it appears, because a mount takes the flags that it has to
+ * the namespaces of sandboxes, and later changes of them stay here.
  */
 const program = String.raw`
 use strict;
@@ -58,6 +69,13 @@ open my $namespace, '<', "/proc/$holder/ns/user" or die "namespace: $!\n";
 my ($empty, $type) = ('', 'overlay');
 while (@mounts && $mounts[0] ne '--') {
   my ($target, $options, $layers) = splice @mounts, 0, 3;
+  if (!$layers) {
+    my $tree = check('open_tree', syscall(428, -100, $options, 0x80001));
+    my $attributes = pack 'QQQQ', 7, 0, 0, 0;
+    check('mount_setattr', syscall(442, $tree, $empty, 0x1000, $attributes, 32));
+    check('move_mount', syscall(429, $tree, $empty, -100, $target, 4));
+    next;
+  }
   my @bound;
   for my $lower (splice @mounts, 0, $layers) {
     my $tree = check('open_tree', syscall(428, -100, $lower, 0x80001));
@@ -80,25 +98,29 @@ if (@mounts) { exec { $mounts[0] } @mounts or die "exec: $!\n" }
 `
 
 /**
- * Returns the words of a command that mounts overlays, `nosuid` and `nodev`, in its own mount namespace. Paths are
+ * Returns the words of a command that mounts overlays and binds, `nosuid` and `nodev`, in its own mount namespace. Paths are
  * relative to its working directory.
  * @param then words of the command that it becomes
  * @throws OverlayError
  */
 export function overlayCommand(
   owners: OwnerMap,
-  mounts: readonly OverlayMount[],
+  mounts: readonly (OverlayMount | ReadOnlyBind)[],
   then: readonly string[] = [],
 ): readonly [string, ...string[]] {
   const numbers = calls[arch]
   if (numbers === undefined) throw new OverlayError(`the numbers of system calls on ${arch} are not known`)
   const operands = [...numbers, owners.onDisk, owners.shown, owners.count ?? 1, boundLayers].map(String)
-  const each = mounts.flatMap(({ layers, target, options }) => [target, options, String(layers.length), ...layers])
+  const each = mounts.flatMap(mount =>
+    'source' in mount
+      ? [mount.target, mount.source, '0']
+      : [mount.target, mount.options, String(mount.layers.length), ...mount.layers],
+  )
   return ['perl', '-e', program, ...operands, ...each, '--', ...then]
 }
 
 /**
- * Mounts overlays in this process's mount namespace, as `overlayCommand` does. After a failure some of them may stand;
+ * Mounts overlays and binds in this process's mount namespace, as `overlayCommand` does. After a failure some of them may stand;
  * `unmountBelow` removes them.
  * @param directory absolute; other paths are relative to it, so that no character in it confuses the options
  * @throws OverlayError
@@ -106,7 +128,7 @@ export function overlayCommand(
 export async function mountOverlays(
   directory: string,
   owners: OwnerMap,
-  mounts: readonly OverlayMount[],
+  mounts: readonly (OverlayMount | ReadOnlyBind)[],
 ): Promise<void> {
   const [perl, ...args] = overlayCommand(owners, mounts)
   const child = spawn(perl, args, {

@@ -5,7 +5,7 @@ import type { LowerPlace, LowerTrees } from '../../driver.ts'
 import { insidePaths } from '../../inside-paths.ts'
 import { baselinesOf, diskNames, hostNames, type LeaseFiles, leaseFilesAt } from '../../leases/lease-files.ts'
 import { makeAgentDirectories } from '../../leases/loop-disk.ts'
-import { mountOverlays, type OverlayMount, type OwnerMap } from '../../linux/overlay.ts'
+import { mountOverlays, type OverlayMount, type OwnerMap, type ReadOnlyBind } from '../../linux/overlay.ts'
 import { unmountBelow } from '../../linux/unmount-below.ts'
 
 /**
@@ -32,14 +32,20 @@ const places = {
 /**
  * Mounts overlays at places of a lease: the lower trees show below, owned by the lease's user, and every change goes to
  * the lease's disk. Content of a lower tree never changes.
+ * @param late mounted too
  * @throws OverlayError
  */
-export async function mountLowerTrees(files: LeaseFiles, lower: LowerTrees, owners: OwnerMap): Promise<void> {
+export async function mountLowerTrees(
+  files: LeaseFiles,
+  lower: LowerTrees | undefined,
+  owners: OwnerMap,
+  late: readonly ReadOnlyBind[] = [],
+): Promise<void> {
   mkdirSync(join(files.host, hostNames.lower), { mode: 0o700 })
   for (const kind of [diskNames.upper, diskNames.work]) mkdirSync(join(files.files, kind), { mode: 0o700 })
-  const mounts: OverlayMount[] = []
+  const mounts: (OverlayMount | ReadOnlyBind)[] = [...late]
   for (const name of ['workspace', 'home', 'project'] as const) {
-    const layers = lower.places[name]
+    const layers = lower?.places[name]
     if (layers === undefined) continue
     const [path, mode] = places[name]
     mkdirSync(join(files.files, diskNames.work, name), { mode: 0o700 })
@@ -55,8 +61,8 @@ export async function mountLowerTrees(files: LeaseFiles, lower: LowerTrees, owne
 }
 
 /** Lets the first seal of a lease with lower trees find all unchanged files. Without it the seal reads everything. */
-export async function shareBaselines(files: LeaseFiles, { baselines }: LowerTrees): Promise<void> {
-  for (const [tree, directory] of Object.entries(baselines)) {
+export async function shareBaselines(files: LeaseFiles, lower: LowerTrees | undefined): Promise<void> {
+  for (const [tree, directory] of Object.entries(lower?.baselines ?? {})) {
     const own = join(baselinesOf(files), tree)
     await mkdir(own, { recursive: true, mode: 0o700 })
     for (const name of await readdir(directory)) await link(join(directory, name), join(own, name))

@@ -13,6 +13,7 @@ import type { Cgroups } from '../../linux/cgroups.ts'
 import type { Instance } from '../../linux/instance.ts'
 import { unmountBelow } from '../../linux/unmount-below.ts'
 import { makeUserNamespace, type UnmappedNamespace } from '../../linux/user-namespace.ts'
+import { shareFiles } from '../files/late-mounts.ts'
 import type { Host } from '../host.ts'
 import { killMarked } from '../processes/marked-processes.ts'
 import { startWaitingShell } from './waiting-shell.ts'
@@ -49,6 +50,8 @@ export interface BlankResources {
   readonly loopDisks: boolean
   /** Whether root makes a user namespace for each sandbox. */
   readonly userNamespaces: boolean
+  /** Whether trees may be mounted into sandboxes that run. */
+  readonly lateMounts: boolean
 }
 
 /** Makes a blank at `dir`, which must not exist. A failure leaves nothing behind. */
@@ -69,6 +72,7 @@ export async function makeBlank(
     mkdirSync(files.disk, { mode: 0o700 })
     if (resources.loopDisks) await makeLoopDisk(files.disk, bounds.diskBytes)
     else makeAgentDirectories(files.files)
+    if (resources.lateMounts) await shareFiles(files, resources.loopDisks)
     const joinFiles = (await resources.cgroups?.make(group, bounds)) ?? []
     if (resources.userNamespaces) userNamespace = await makeUserNamespace()
     const waiting = await startWaitingShell(files.host, resources.host.shell, joinFiles)

@@ -8,6 +8,7 @@ import { type Instance, instanceOf } from '../../linux/instance.ts'
 import { processMasks, systemMounts } from '../../linux/system-mounts.ts'
 import { makeUserNamespace, UserNamespaceError } from '../../linux/user-namespace.ts'
 import { systemCallFilter } from '../../seccomp/filter.ts'
+import { whyNoLateMounts } from '../files/late-mounts.ts'
 import { whyNoLowerTrees } from '../files/lower-trees.ts'
 import { type Host, inspectHost } from '../host.ts'
 import type { BubblewrapOptions } from '../options.ts'
@@ -28,6 +29,8 @@ export interface DriverContext {
   readonly noUserNamespaces: string | undefined
   /** The reason why sandboxes can have no lower trees; undefined if they can. */
   readonly noLowerTrees: string | undefined
+  /** The reason why trees cannot be mounted into sandboxes of the pool; undefined if they can. */
+  readonly noLateMounts: string | undefined
   /** The uid that owns lower trees: the one before those of leases. */
   readonly lowerOwner: number
   /** The first uid of layers of system packages: the one behind those of leases. */
@@ -62,24 +65,26 @@ export async function openDriverContext(options: BubblewrapOptions): Promise<Dri
   // being run.
   const closedNode = await openClosedNode(join(instance.dataDir, 'closed-node'), options.nodePath)
   const noUserNamespaces = host.privileged ? await whyNoUserNamespaces() : undefined
+  await mkdir(instance.blanksDir, { recursive: true, mode: 0o700 })
+  const lowerOwner = uidBase - 1
+  const probe = () => blankDirectory(instance.blanksDir, 'probe')
+  const probed = { onDisk: lowerOwner, shown: lowerOwner - 1 }
+  const noLowerTrees = host.privileged ? await whyNoLowerTrees(await probe(), probed) : 'only root can mount them'
+  const hasPool = options.pool !== undefined && options.pool.most > 0
+  const noLateMounts =
+    noLowerTrees ?? (hasPool ? await whyNoLateMounts(await probe(), probed, host.bwrapPath) : 'there is no pool')
   const { blanks, noLoopDisks } = await openBestBlanks(options, {
     host,
     instance,
     uids,
     userNamespaces: host.privileged && noUserNamespaces === undefined,
+    lateMounts: noLateMounts === undefined,
     cgroups,
     dir: instance.blanksDir,
     bounds: options.bounds,
     wanted: options.spares ?? DEFAULT_SPARES,
     log: options.log,
   })
-  const lowerOwner = uidBase - 1
-  const noLowerTrees = host.privileged
-    ? await whyNoLowerTrees(await blankDirectory(instance.blanksDir, 'probe'), {
-        onDisk: lowerOwner,
-        shown: lowerOwner - 1,
-      })
-    : 'only root can mount them'
   return {
     options: { ...options, nodePath: await realpath(options.nodePath), bundlesDir: await realpath(options.bundlesDir) },
     instance,
@@ -90,6 +95,7 @@ export async function openDriverContext(options: BubblewrapOptions): Promise<Dri
     noLoopDisks,
     noUserNamespaces,
     noLowerTrees,
+    noLateMounts,
     lowerOwner,
     layerOwner: uidBase + UIDS,
     etcDir,
