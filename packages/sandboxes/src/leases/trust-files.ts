@@ -30,10 +30,14 @@ export function systemBundle(): SystemBundle {
 
 /**
  * Returns the authorities that a layer of system packages trusts; this machine's if it has none of its own.
- * @param layer its directory, in which a link could lead anywhere
+ * @param layer its directory, in which a link could lead anywhere: neither the file nor a directory above it may be one
  */
 export function layerBundle(layer: string): SystemBundle {
-  const path = systemBundles.find(one => lstatSync(join(layer, one), { throwIfNoEntry: false })?.isFile() === true)
+  const root = realpathSync(layer)
+  const path = systemBundles.find(one => {
+    const file = join(root, one)
+    return lstatSync(file, { throwIfNoEntry: false })?.isFile() === true && realpathSync(file) === file
+  })
   if (path === undefined) return { text: systemBundle().text }
   return { path, text: readFileSync(join(layer, path), 'utf8') }
 }
