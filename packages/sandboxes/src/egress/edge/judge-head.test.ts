@@ -120,6 +120,19 @@ test.each<[string, EgressSecret, typeof to, RequestHead, string]>([
   ['a path with encoded dots', { ...secret, paths: ['/v1'] }, to, head(right, '/v1/%2e%2E/admin'), 'below /v1'],
   ['a path with dots and a parameter', { ...secret, paths: ['/v1'] }, to, head(right, '/v1/..;a=b/admin'), 'below /v1'],
   ['a path with an encoded slash', { ...secret, paths: ['/v1'] }, to, head(right, '/v1%2f..%2fadmin'), 'below /v1'],
+  ...[
+    ...['X-HTTP-Method-Override', 'x-http-method', 'X_METHOD_OVERRIDE'],
+    ...['X-Original-URL', 'X-Rewrite-URL', 'x-forwarded-uri'],
+  ].flatMap(name =>
+    [{ methods: ['GET'] }, { paths: ['/v1'] }].map((rule): [string, EgressSecret, typeof to, RequestHead, string] => [
+      `a request with ${name}`,
+      { ...secret, ...rule },
+      to,
+      head({ ...right, [name]: 'x' }),
+      `does not go out with the header ${name}`,
+    ]),
+  ),
+  ['a request with _method', { ...secret, methods: ['GET'] }, to, head(right, '/?a=1&%5Fmethod=DELETE'), '_method'],
 ])('refuses a placeholder in %s', (_, one, where, sent, reason) => {
   const judged = judgeHead([one], where, sent)
   expect(judged).toMatchObject({ kind: 'refuse', name: 'API_TOKEN' })
@@ -132,6 +145,12 @@ test.each([
   ['at its path', '/v1/things?x'],
 ])('takes a request %s', (_, target) => {
   expect(judgeHead([{ ...secret, paths: ['/v1/things'] }], to, head(right, target)).kind).toBe('put')
+})
+
+test('takes another method or path in a header where the rule names neither, and in requests without a placeholder', () => {
+  const more = { 'X-HTTP-Method-Override': 'DELETE', 'X-Original-URL': '/admin' }
+  expect(judgeHead([secret], to, head({ ...right, ...more })).kind).toBe('put')
+  expect(judgeHead([{ ...secret, methods: ['GET'] }], to, head(more)).kind).toBe('pass')
 })
 
 test('passes requests without a placeholder, and other credentials', () => {

@@ -48,7 +48,7 @@ export function isNamed(secrets: readonly EgressSecret[], host: string): boolean
 const goesTo = ({ hosts }: EgressSecret, host: string) => hosts.some(pattern => fitsHost(host, pattern))
 
 /** Returns why a secret is not for a request; undefined if it is. */
-function faultOf(secret: EgressSecret, to: Destination, { method, target }: RequestHead): string | undefined {
+function faultOf(secret: EgressSecret, to: Destination, { headers, method, target }: RequestHead): string | undefined {
   const { hosts, methods, name, paths } = secret
   if (!goesTo(secret, to.host)) return `${name} goes only to ${hosts.join(', ')}, and this request goes to ${to.host}`
   if (!to.isSecure) return `${name} goes out only over HTTPS, and this request is plain HTTP`
@@ -57,11 +57,32 @@ function faultOf(secret: EgressSecret, to: Destination, { method, target }: Requ
   if (methods !== undefined && !methods.includes(method)) {
     return `${name} goes out only with ${methods.join(', ')}, and this request is ${method}`
   }
-  const [path = ''] = target.split('?')
+  const [path = '', query = ''] = target.split('?')
+  const otherwise = (methods ?? paths) ? saysOtherwise(headers, query) : undefined
+  if (otherwise !== undefined)
+    return `${name} does not go out with ${otherwise}, by which a server may read another request`
   if (paths !== undefined && (isAmbiguous(path) || !paths.some(prefix => isBelow(path, prefix)))) {
     return `${name} goes out only to paths below ${paths.join(', ')}`
   }
   return undefined
+}
+
+/**
+ * What servers and frameworks take a request's method or path from, in place of its first line. Proxies in front of them pass
+ * all of it on. The same in a body is not seen here.
+ */
+const overrides = new Set([
+  ...['x-http-method-override', 'x-http-method', 'x-method-override'],
+  ...['x-original-url', 'x-rewrite-url', 'x-original-uri', 'x-forwarded-uri', 'x-forwarded-path', 'x-forwarded-prefix'],
+])
+
+/** Returns what in a request may stand for another method or path than it says. */
+function saysOtherwise(headers: RequestHead['headers'], query: string): string | undefined {
+  // Some servers read an underscore as a hyphen.
+  const header = headers.find(([name]) => overrides.has(name.toLowerCase().replaceAll('_', '-')))?.[0]
+  if (header !== undefined) return `the header ${header}`
+  const isParameter = (part: string) => decoded(cut(part)[0].replaceAll('+', ' ')).trim().toLowerCase() === '_method'
+  return query.split(/[&;]/).some(isParameter) ? 'the query parameter _method' : undefined
 }
 
 /** Returns whether a server may read a path as another one than it says, so that a prefix of it proves nothing. */
