@@ -231,7 +231,7 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
       })
 
       it('trusts the authority of its lease, if it has one, beside those of its system', async () => {
-        const trust = await openLeaseAuthority(Buffer.alloc(32, 5), 'contract').trust()
+        const trust = await openLeaseAuthority(Buffer.alloc(32, 5), 'contract', ['api.example.com']).trust()
         const trusting = await make({ trust })
         const line = trust.certificate.split('\n')[1] ?? ''
         const [directory, bundle] = ['/run/berth/trust', '/etc/ssl/certs/ca-certificates.crt']

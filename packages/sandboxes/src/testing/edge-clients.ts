@@ -14,10 +14,13 @@ import type { EgressObserver, EgressSecret, EgressTarget } from '../driver.ts'
 import { openLeaseAuthority } from '../egress/edge/lease-authority.ts'
 import { type EgressProxy, type EgressRules, serveEgressProxy } from '../egress/proxy.ts'
 
+/** Names that a test may use. */
+export const anyHost = ['*.com', '*.org', '*.example'] as const
+
 /** The sandbox's authority, and the one of the hosts in a test. */
 export const authorities = {
-  lease: openLeaseAuthority(Buffer.alloc(32, 1), 'lease'),
-  hosts: openLeaseAuthority(Buffer.alloc(32, 2), 'hosts'),
+  lease: openLeaseAuthority(Buffer.alloc(32, 1), 'lease', anyHost),
+  hosts: openLeaseAuthority(Buffer.alloc(32, 2), 'hosts', anyHost),
 } as const
 
 export const secret: EgressSecret = {

@@ -41,7 +41,8 @@ export async function edgeOf(
       const placeholder = leasePlaceholder(masterKey, id, name, value)
       return { name, value, placeholder, hosts, put, ...(methods && { methods }), ...(paths && { paths }) }
     })
-    return { secrets, authority: openLeaseAuthority(masterKey.derive(`lease/${id}/authority`), id) }
+    const hosts = secrets.flatMap(({ hosts: own }) => own)
+    return { secrets, authority: openLeaseAuthority(masterKey.derive(`lease/${id}/authority`), id, hosts) }
   } catch (error) {
     // Applying the environment fails with the reason.
     if (error instanceof UnsealError) return {}

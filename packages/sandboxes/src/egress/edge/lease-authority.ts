@@ -8,6 +8,7 @@ import {
   type webcrypto,
 } from 'node:crypto'
 import { createSecureContext, type SecureContext } from 'node:tls'
+import { fitsHost } from '@berth/platform/network/host-pattern.ts'
 import type { LeaseAuthority } from '../../driver.ts'
 
 const DAY_MS = 24 * 60 * 60_000
@@ -17,6 +18,7 @@ const EARLY_MS = 2 * DAY_MS
 const LIFE_MS = 365 * DAY_MS
 /** Of a common name (RFC 5280, ub-common-name). */
 const MAX_NAME = 64
+const NAME_CONSTRAINTS = '2.5.29.30'
 /** Hosts whose certificates are kept. A pattern names any number of them. */
 const MAX_LEAVES = 100
 
@@ -26,10 +28,17 @@ const signing = { name: 'ECDSA', hash: 'SHA-256' } as const
 /**
  * Returns the certificate authority of a lease. The seed decides its key, so any process that has the seed certifies for
  * sandboxes that trust what another has made, and no key is stored.
+ * It certifies the hosts that secrets name, and its certificate says so, since programs hold only that in their hands.
  * @param seed 32 bytes that nobody else has, of this lease
+ * @param hosts names in lower case, or `*.name` for all names below one
  * @param now milliseconds of the clock
  */
-export function openLeaseAuthority(seed: Uint8Array, leaseId: string, now: () => number = Date.now): LeaseAuthority {
+export function openLeaseAuthority(
+  seed: Uint8Array,
+  leaseId: string,
+  hosts: readonly string[],
+  now: () => number = Date.now,
+): LeaseAuthority {
   // In the form that OpenSSL compares names in: lower case, UTF-8, one attribute.
   const name = `berth sandbox ${leaseId.toLowerCase()}`.slice(0, MAX_NAME)
   let own: Promise<Issuer> | undefined
@@ -77,6 +86,7 @@ export function openLeaseAuthority(seed: Uint8Array, leaseId: string, now: () =>
         extensions: [
           new x509.BasicConstraintsExtension(true, 0, true),
           new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
+          new x509.Extension(NAME_CONSTRAINTS, true, nameConstraints(hosts)),
           await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
         ],
       })
@@ -85,7 +95,8 @@ export function openLeaseAuthority(seed: Uint8Array, leaseId: string, now: () =>
         hash: nameHash(certificate.subjectName.toArrayBuffer()),
       }
     },
-    leafFor(host) {
+    async leafFor(host) {
+      if (!hosts.some(pattern => fitsHost(host, pattern))) throw new Error(`no secret of this lease goes to ${host}`)
       const made = leaves.get(host) ?? certify(host)
       leaves.delete(host)
       leaves.set(host, made)
@@ -95,6 +106,24 @@ export function openLeaseAuthority(seed: Uint8Array, leaseId: string, now: () =>
       return made
     },
   }
+}
+
+/**
+ * Returns in DER (RFC 5280, 4.2.1.10) that an authority certifies these names alone, and no address. A name includes those below
+ * it: no form that all programs read tells `name` from `*.name`.
+ */
+function nameConstraints(hosts: readonly string[]): Buffer {
+  const names = new Set(hosts.map(host => host.replace(/^\*\./, '')))
+  const only = [...names].map(name => der(0x30, der(0x82, Buffer.from(name))))
+  const never = [8, 32].map(bytes => der(0x30, der(0x87, Buffer.alloc(bytes))))
+  return der(0x30, der(0xa0, ...only), der(0xa1, ...never))
+}
+
+function der(tag: number, ...parts: readonly Buffer[]): Buffer {
+  const content = Buffer.concat(parts)
+  const { length } = content
+  const size = length < 128 ? [length] : length < 256 ? [0x81, length] : [0x82, length >> 8, length & 255]
+  return Buffer.concat([Buffer.from([tag, ...size]), content])
 }
 
 /**
