@@ -36,7 +36,9 @@ export const PublicName = Type.String({
 /** `svc.egress.refused`: the proxy of a sandbox has refused connections. */
 export const EgressRefused = Type.Object(
   {
-    host: Type.Optional(Type.String({ description: 'Absent with `further`.' })),
+    host: Type.Optional(
+      Type.String({ description: 'Absent with `further`, and for a name that is too long to be one.' }),
+    ),
     port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535 })),
     reason: openString(egressRefusals, reasonText),
     message: Type.Optional(Type.String({ description: 'What the program was answered.' })),
@@ -72,11 +74,11 @@ export const EgressHost = Type.Object(
 /** Response of `getSessionEgress`. */
 export const SessionEgress = Type.Object(
   {
-    hosts: Type.Array(EgressHost, { description: 'At most 500, the last one first.' }),
+    hosts: Type.Array(EgressHost, { description: 'At most 500, and 500 more that got a secret; the last one first.' }),
     others: Type.Optional(
       Type.Object(
         { reached: Count, refused: Count, sentBytes: Count, receivedBytes: Count },
-        { description: 'Of all hosts beyond the 500, together; absent if there are none.', ...open },
+        { description: 'Of all further hosts, together; absent if there are none.', ...open },
       ),
     ),
   },

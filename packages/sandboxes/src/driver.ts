@@ -158,17 +158,29 @@ export interface EgressNetwork {
   decide(target: EgressTarget & { readonly by?: string }, signal: AbortSignal): EgressDecision | Promise<EgressDecision>
 }
 
+/** Why a connection, or a request in one, is refused: the first two are the proxy's own, the others a decider's. */
+export type RefusalCode =
+  | 'policy'
+  | 'secret_not_for_host'
+  | 'never_host'
+  | 'not_listed'
+  | 'denied'
+  | 'timed_out'
+  | 'undecided'
+  | 'nobody_to_ask'
+  | 'too_many_asked'
+
 /** `reason` goes to the agent, in words that say who refused what. */
 export type EgressDecision =
   | { readonly allow: true }
-  | { readonly allow: false; readonly status: 403; readonly reason: string }
+  | { readonly allow: false; readonly code: RefusalCode; readonly reason: string }
 
 /** Hears at once what passes a sandbox's proxy. It must not throw, and never hears paths, queries or values. */
 export interface EgressObserver {
   /** A connection was opened. */
   reached(target: EgressTarget): void
   /** The proxy refused a connection, or a request in one. */
-  refused(target: EgressTarget & { readonly reason: string }): void
+  refused(target: EgressTarget & { readonly code: RefusalCode; readonly reason: string }): void
   /** Bytes since the last call for the same connection. */
   bytes(count: EgressTarget & { readonly sent: number; readonly received: number }): void
   /** A secret was put into a request. */

@@ -827,7 +827,7 @@ export interface EgressHost {
 
 /** Connections of a sandbox were refused. At most twenty a minute tell their host. */
 export interface EgressRefusedData {
-  /** Absent with `further`. */
+  /** Absent with `further`, and for a name that is too long to be one. */
   host?: string
   port?: number
   /** `policy`: the operator’s settings, or the address. `never_host`: the policy of the organization. `not_listed`: the environment names its hosts, and not this one. `denied`, `timed_out`: a person, or nobody in time. `undecided`: the connection has waited its time, and people may still decide. `nobody_to_ask`: no person looks after this work. `too_many_asked`: the Run has its most hosts open for people. `secret_not_for_host`: a secret that is not for this host, or in its name. `further`: refusals beyond twenty a minute, together. */
@@ -2930,9 +2930,9 @@ export interface SessionCost {
 
 /** The hosts that the sandboxes of a Session have reached, or were refused. */
 export interface SessionEgress {
-  /** At most 500, the last one first. */
+  /** At most 500, and 500 more that got a secret; the last one first. */
   hosts: EgressHost[]
-  /** Of all hosts beyond the 500, together; absent if there are none. */
+  /** Of all further hosts, together; absent if there are none. */
   others?: {
     reached: number
     refused: number

@@ -83,6 +83,42 @@ test('has five hundred hosts of its own, and counts all others together', async 
   expect(others).toEqual({ reached: 25, refused: 0, sentBytes: 0, receivedBytes: 50 })
 })
 
+test('has five hundred more hosts that got a secret, and one entry of the audit log for all others', async () => {
+  const used = (from: number, count: number) =>
+    Array.from({ length: count }, (_, index) => tally(`u${from + index}.example.org`, { secrets: { KEY: 1 } }))
+  await record(
+    Array.from({ length: 500 }, (_, index) => tally(`u${index}.example.org`, { reached: 1 })),
+    at('10:00:00'),
+  )
+  // Each of them has a row, and gets a secret only now.
+  await record(used(0, 500), at('10:00:10'))
+  await record([...used(500, 499), tally('last.example.org', { reached: 1 })], at('10:00:20'))
+  await record([...used(999, 3), tally('unused.example.org', { reached: 1 })], at('10:00:30'))
+  const { hosts, others } = await read()
+  expect(hosts).toHaveLength(1000)
+  expect(others).toMatchObject({ reached: 1 })
+  await service.db.database.transaction(tx => auditSecretUses(tx, keyOf(session), at('10:30:00')))
+  const entries = (await audited()) as readonly { readonly host?: string; readonly uses: number }[]
+  expect(entries).toHaveLength(1000)
+  expect(entries.filter(({ host }) => host === undefined)).toEqual([expect.objectContaining({ uses: 3 })])
+})
+
+test('masks a secret in the words of a refusal before it cuts them', async () => {
+  const secret = 'verysecretvalue0123456789'
+  await service.db.database.transaction(tx =>
+    rememberSecrets(tx, keyOf(session), 'environment', [secret], at('09:00:00')),
+  )
+  const message = `${'x'.repeat(490)}${secret} and more`
+  const refusal = { target: { host: 'a.example.org', port: 443 }, reason: 'policy', message, count: 1 } as const
+  await service.db.database.transaction(tx =>
+    recordEgress(tx, keyOf(session), null, { hosts: [], refusals: [refusal] }, at('10:00:00')),
+  )
+  const events = await service.api.events(session.id)
+  const told = events.find(({ type }) => type === 'svc.egress.refused')?.data['message']
+  expect(told).toHaveLength(500)
+  expect(told).not.toContain('very')
+})
+
 test('masks a secret that a program puts into a name', async () => {
   const secret = 'verysecretvalue0123456789'
   await service.db.database.transaction(tx =>

@@ -21,7 +21,7 @@ describe('a decision about a host', () => {
       decider: {
         decide: async target => {
           asked.push(target)
-          return { allow: false, status: 403, reason: 'Alice said no to no.example.com' }
+          return { allow: false, code: 'denied', reason: 'Alice said no to no.example.com' }
         },
       },
     })
@@ -30,7 +30,7 @@ describe('a decision about a host', () => {
     expect(asked).toEqual([{ host: 'no.example.com', port: 443, by: 'probe/1' }])
     expect([stage.dialled, stage.told.reached]).toEqual([[], []])
     expect(stage.told.refused).toEqual([
-      { host: 'no.example.com', port: 443, reason: 'Alice said no to no.example.com' },
+      { host: 'no.example.com', port: 443, code: 'denied', reason: 'Alice said no to no.example.com' },
     ])
   })
 

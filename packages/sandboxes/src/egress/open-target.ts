@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { ForbiddenAddressError, type Network } from '@berth/platform/network/dial.ts'
-import type { EgressNetwork, EgressObserver } from '../driver.ts'
+import type { EgressNetwork, EgressObserver, RefusalCode } from '../driver.ts'
 import { countBytes } from './count-bytes.ts'
 import { dialTarget } from './dial-target.ts'
 import type { ProxyPolicy, ProxyTarget, ProxyVerdict } from './reach-policy.ts'
@@ -10,6 +10,12 @@ const DIAL_TIMEOUT_MS = 10_000
 /** The connection was decided against, for a reason in words for whoever wanted it. */
 export class DecidedAgainst extends Error {
   override readonly name = 'DecidedAgainst'
+  readonly code: RefusalCode
+
+  constructor(code: RefusalCode, message: string) {
+    super(message)
+    this.code = code
+  }
 }
 
 /** Who decides about targets, and hears of them. */
@@ -55,7 +61,7 @@ export async function openTarget(
     opens?.(verdict)
     if (decider !== undefined && verdict.how !== 'named') {
       const decision = await decided(decider.decide({ host, port, ...(by !== undefined && { by }) }, signal), signal)
-      if (!decision.allow) throw new DecidedAgainst(decision.reason)
+      if (!decision.allow) throw new DecidedAgainst(decision.code, decision.reason)
     }
     const dialling = AbortSignal.any([signal, AbortSignal.timeout(DIAL_TIMEOUT_MS)])
     const socket = await dialTarget(network, target, verdict, dialling)
@@ -65,7 +71,8 @@ export async function openTarget(
   } catch (error) {
     if (error instanceof ForbiddenAddressError || error instanceof DecidedAgainst) {
       refused(error.message)
-      observe?.refused({ host, port, reason: error.message })
+      const code = error instanceof DecidedAgainst ? error.code : 'policy'
+      observe?.refused({ host, port, code, reason: error.message })
     }
     throw error
   }

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { EgressRecorder } from './egress-recorder.ts'
 
-const denied = { reason: 'denied', message: 'no', wouldAsk: false } as const
+const denied = { code: 'denied', reason: 'no' } as const
+const told = { reason: 'denied', message: 'no' }
 const target = (host: string, port = 443) => ({ host, port })
 
 function recorder() {
@@ -36,19 +37,31 @@ test('sums up what a sandbox had to do with a host until it is written', () => {
 test('tells a refused target once with its count, and again for another reason', () => {
   const { egress } = recorder()
   for (let count = 0; count < 3; count++) egress.refused(target('a.example.org'), denied)
-  egress.refused(target('a.example.org'), { ...denied, reason: 'nobody_to_ask', wouldAsk: true })
+  egress.refused(target('a.example.org'), { ...denied, code: 'nobody_to_ask' })
   const { hosts, refusals } = egress.take()
   expect(hosts).toMatchObject([{ refused: 4, lastReason: 'nobody_to_ask' }])
   expect(refusals).toEqual([
-    { target: target('a.example.org'), ...denied, count: 3 },
-    { target: target('a.example.org'), reason: 'nobody_to_ask', message: 'no', wouldAsk: true, count: 1 },
+    { target: target('a.example.org'), ...told, count: 3 },
+    { target: target('a.example.org'), reason: 'nobody_to_ask', message: 'no', count: 1 },
   ])
 })
 
-test('cuts the words of a refusal', () => {
+test('keeps the words of a refusal whole, since they are not masked yet, or not at all', () => {
   const { egress } = recorder()
-  egress.refused(target('a.example.org'), { ...denied, message: 'x'.repeat(60_000) })
-  expect(egress.take().refusals[0]?.message).toHaveLength(500)
+  egress.refused(target('a.example.org'), { ...denied, reason: 'x'.repeat(8 * 1024) })
+  egress.refused(target('b.example.org'), { ...denied, reason: 'x'.repeat(8 * 1024 + 1) })
+  expect(egress.take().refusals.map(({ message }) => message.length)).toEqual([8 * 1024, 0])
+})
+
+test('tells no part of a name that is too long to be one', () => {
+  const { egress } = recorder()
+  egress.refused(target(`${'x'.repeat(250)}secret`), { ...denied, code: 'policy' })
+  egress.giveBack(egress.take())
+  const batch = egress.take()
+  expect(batch).toMatchObject({
+    hosts: [{ host: '', port: 0, refused: 1 }],
+    refusals: [{ target: null, reason: 'policy', count: 1 }],
+  })
 })
 
 test('tells twenty targets a minute, and of further ones their count once the minute is over', () => {
@@ -60,7 +73,7 @@ test('tells twenty targets a minute, and of further ones their count once the mi
   egress.refused(target('later.example.org'), denied)
   expect([egress.take().refusals, egress.isPending]).toEqual([[], true])
   clock.ms = 60_000
-  const further = { target: null, reason: 'further', message: '', wouldAsk: false, count: 4 }
+  const further = { target: null, reason: 'further', message: '', count: 4 }
   expect(egress.take().refusals).toEqual([further])
   egress.refused(target('next.example.org'), denied)
   expect(egress.take().refusals).toMatchObject([{ target: target('next.example.org') }])
@@ -108,4 +121,12 @@ test('counts a secret of any name, and of a host beyond the bound by the name of
     ['__proto__', 2],
     ['constructor', 1],
   ])
+})
+
+test('holds a bounded number of hosts that got a secret too, and loses no use', () => {
+  const { egress } = recorder()
+  for (let at = 0; at < 2003; at++) egress.used({ ...target(`h${at}.example.org`), name: 'TOKEN' })
+  const { hosts } = egress.take()
+  expect(hosts).toHaveLength(2001)
+  expect(hosts.at(-1)).toMatchObject({ host: '', secrets: { TOKEN: 3 } })
 })

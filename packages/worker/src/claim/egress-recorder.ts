@@ -1,24 +1,25 @@
-import type { EgressRefusal } from '@berth/contract'
 import type { EgressBatch } from '@berth/core/sessions/egress/record-egress.ts'
 import type { HostTally, RefusalTally } from '@berth/core/sessions/egress/tally.ts'
-import type { EgressTarget } from '@berth/sandboxes/driver.ts'
+import type { EgressTarget, RefusalCode } from '@berth/sandboxes/driver.ts'
 
 /** Refused targets that the log tells one by one in a minute; of further ones it has the count. */
 const PER_MINUTE = 20
 const MINUTE_MS = 60_000
-/** Hosts that are told apart between two writes; a program can make up any number. */
+/**
+ * Hosts that are told apart between two writes, and as many more that got a secret. A program can make up any number, also of
+ * names below a secret's `*.name`.
+ */
 const MOST_HOSTS = 1000
 /** Longest name of a host; whatever is longer is none. */
 const HOST_CHARACTERS = 253
-/** Characters of a reason that the log has; some of it may be the program's own words. */
-const REASON_CHARACTERS = 500
+/** A longer reason is left out whole: it is masked only when it is written, and a cut before that could halve a secret. */
+const REASON_CHARACTERS = 8 * 1024
 
 /** Why a connection was refused. */
 export interface Refusal {
-  readonly reason: EgressRefusal
+  readonly code: RefusalCode
   /** What the program was answered. */
-  readonly message: string
-  readonly wouldAsk: boolean
+  readonly reason: string
 }
 
 type Tally = { -readonly [Key in keyof HostTally]: HostTally[Key] } & { secrets: Record<string, number> }
@@ -59,8 +60,8 @@ export class EgressRecorder {
     secrets[name] = (secrets[name] ?? 0) + 1
   }
 
-  refused(target: EgressTarget, { reason, message: given, wouldAsk }: Refusal): void {
-    const message = given.slice(0, REASON_CHARACTERS)
+  refused(target: EgressTarget, { code: reason, reason: given }: Refusal): void {
+    const message = given.length > REASON_CHARACTERS ? '' : given
     const tally = this.#tally(target)
     tally.refused += 1
     tally.lastReason = reason
@@ -78,8 +79,8 @@ export class EgressRecorder {
     this.#told += 1
     if (this.#told > PER_MINUTE) this.#further += 1
     else {
-      const told = { host: tally.host, port: tally.port }
-      this.#refusals.set(key, { target: told, reason, message, count: 1, wouldAsk })
+      const told = tally.host === '' ? null : { host: tally.host, port: tally.port }
+      this.#refusals.set(key, { target: told, reason, message, count: 1 })
     }
   }
 
@@ -90,7 +91,7 @@ export class EgressRecorder {
   take(isLast = false): EgressBatch {
     const refusals: RefusalTally[] = [...this.#refusals.values()]
     if (this.#further > 0 && (isLast || this.#nowMs() - this.#minuteBegan >= MINUTE_MS)) {
-      refusals.push({ target: null, reason: 'further', message: '', count: this.#further, wouldAsk: false })
+      refusals.push({ target: null, reason: 'further', message: '', count: this.#further })
       this.#further = 0
     }
     const hosts = [...this.#hosts.values()]
@@ -112,9 +113,9 @@ export class EgressRecorder {
     }
     for (const refusal of refusals) {
       const { target, reason, count } = refusal
-      if (target === null) this.#further += count
+      if (reason === 'further') this.#further += count
       else {
-        const key = `${target.host}:${target.port} ${reason}`
+        const key = `${target?.host ?? ''}:${target?.port ?? 0} ${reason}`
         const known = this.#refusals.get(key)
         if (known === undefined) this.#refusals.set(key, { ...refusal })
         else known.count += count
@@ -122,11 +123,11 @@ export class EgressRecorder {
     }
   }
 
-  /** @param isUse a host that got a secret keeps its name beyond the bound: it is one that the secret names */
+  /** @param isUse a host that got a secret has room of its own: the audit log is to name it */
   #tally({ host: given, port: givenPort }: EgressTarget, isUse = false): Tally {
-    const host = given.slice(0, HOST_CHARACTERS)
+    const host = given.length > HOST_CHARACTERS ? '' : given
     const key = `${host}:${givenPort}`
-    const isKnown = this.#hosts.has(key) || isUse || this.#hosts.size < MOST_HOSTS
+    const isKnown = host !== '' && (this.#hosts.has(key) || this.#hosts.size < MOST_HOSTS * (isUse ? 2 : 1))
     const [name, port] = isKnown ? [host, givenPort] : ['', 0]
     const found = this.#hosts.get(isKnown ? key : ':0')
     if (found !== undefined) return found

@@ -59,6 +59,11 @@ export class EgressWriter {
     return this.#recorder.isPending
   }
 
+  /** Has `onIdle` called in a while, also if nothing is counted until then. */
+  touch(): void {
+    this.#schedule(this.#times.flushMs)
+  }
+
   reached(target: EgressTarget): void {
     this.#recorder.reached(target)
     this.#schedule(this.#times.flushMs)

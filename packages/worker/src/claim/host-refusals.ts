@@ -1,11 +1,9 @@
-import type { EgressRefusal } from '@berth/contract'
-import type { EgressTarget } from '@berth/sandboxes/driver.ts'
-import type { Refusal } from './egress-recorder.ts'
+import type { EgressTarget, RefusalCode } from '@berth/sandboxes/driver.ts'
 
 /** Refusals that the environment, people or the organization are the cause of, and not the operator's settings. */
-type Reason = Exclude<EgressRefusal, 'policy' | 'further'>
+export type HostRefusal = Exclude<RefusalCode, 'policy'>
 
-const words: Readonly<Record<Reason, (target: string, environment: string) => string>> = {
+const words: Readonly<Record<HostRefusal, (target: string, environment: string) => string>> = {
   never_host: target =>
     `the policy of the organization closes ${target}. No environment may name it; only an administrator can change that`,
   not_listed: (target, environment) =>
@@ -22,8 +20,5 @@ const words: Readonly<Record<Reason, (target: string, environment: string) => st
 }
 
 /** Returns a refusal in words for an agent: who refused what, and what to do now. */
-export const refusalOf = (reason: Reason, { host, port }: EgressTarget, environment: string): Refusal => ({
-  reason,
-  message: words[reason](`${host}:${port}`, environment),
-  wouldAsk: reason === 'nobody_to_ask',
-})
+export const refusalText = (code: HostRefusal, { host, port }: EgressTarget, environment: string): string =>
+  words[code](`${host}:${port}`, environment)

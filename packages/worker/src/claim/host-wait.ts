@@ -5,8 +5,9 @@ import {
   closeAllowedElsewhere,
   type HostQuestion,
 } from '@berth/core/sessions/interactions/host-question.ts'
-import { findHostFacts, markUsed } from '@berth/core/sessions/interactions/host-sql.ts'
+import { destinationOf, findHostFacts, markUsed } from '@berth/core/sessions/interactions/host-sql.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
+import type { BriefAnswers } from './brief-answers.ts'
 import type { RunClaim } from './claim.ts'
 import type { ExecutionContext } from './execution-context.ts'
 import { underFence } from './under-fence.ts'
@@ -14,6 +15,14 @@ import { underFence } from './under-fence.ts'
 /** The parts of a worker that ask people about hosts. */
 export type AskingContext = Pick<ExecutionContext, 'db' | 'clock' | 'wakeups' | 'log' | 'approvalRules'> & {
   readonly limits: Pick<ExecutionContext['limits'], 'approvalMs'>
+}
+
+/** What a wait is about. */
+interface Waiting {
+  readonly question: HostQuestion
+  readonly asksPeople: boolean
+  /** The sandbox's latest answers that cost much and change soon. */
+  readonly brief: BriefAnswers
 }
 
 /** A claim of a Run, as far as it proves itself. */
@@ -26,24 +35,22 @@ export type Answer = Exclude<Asked, { readonly kind: 'open' | 'unasked' }>
  * The wait of all connections of a sandbox to one host and port. It asks once, sleeps until a wake-up, and reads the rows
  * again: a decision, a deadline, and a host that was allowed elsewhere are each followed by one.
  *
- * Nothing of it is kept here: the approval outlives the wait, and the next connection, at this worker or another, finds it.
+ * No decision is kept here: the approval outlives the wait, and the next connection, at this worker or another, finds it.
  */
 export class HostWait {
   readonly #context: AskingContext
   readonly #claim: RunHold
   readonly #question: HostQuestion
   readonly #asksPeople: boolean
+  readonly #brief: BriefAnswers
   #wake = Promise.withResolvers<void>()
 
-  constructor(
-    context: AskingContext,
-    claim: RunHold,
-    { question, asksPeople }: { readonly question: HostQuestion; readonly asksPeople: boolean },
-  ) {
+  constructor(context: AskingContext, claim: RunHold, { question, asksPeople, brief }: Waiting) {
     this.#context = context
     this.#claim = claim
     this.#question = question
     this.#asksPeople = asksPeople
+    this.#brief = brief
   }
 
   /**
@@ -53,7 +60,11 @@ export class HostWait {
   async answer(signal: AbortSignal): Promise<Answer> {
     const { wakeups } = this.#context
     const { organizationId, sessionId, environmentId } = this.#question
-    const wake = () => this.#wake.resolve()
+    const wake = () => {
+      // Of many hosts, one may be decided.
+      this.#brief.clear()
+      this.#wake.resolve()
+    }
     // Before the first look, so that no decision falls between the two.
     const ends = [
       wakeups.subscribe(topics.control(organizationId, sessionId), wake),
@@ -85,6 +96,8 @@ export class HostWait {
   }
 
   async #ask(): Promise<Answer | { readonly kind: 'open' }> {
+    const known = this.#brief.find(destinationOf(this.#question))
+    if (known !== undefined) return known
     const { clock, wakeups, approvalRules: rules, limits } = this.#context
     const { organizationId, sessionId } = this.#question
     const asked = await underFence(this.#context, this.#claim, async (tx, task): Promise<Asked> => {
@@ -92,6 +105,7 @@ export class HostWait {
       const by = { rules, approvalMs: limits.approvalMs, asksPeople: this.#asksPeople }
       return askForHost(tx, this.#question, by, clock.now())
     })
+    this.#brief.keep(destinationOf(this.#question), asked)
     wakeups.publish(topics.session(organizationId, sessionId))
     if (asked.kind === 'allowed' && asked.unused !== null) {
       await markUsed(this.#context.db, this.#question, asked.unused, clock.now())

@@ -9,19 +9,17 @@ import { fitsHost } from '@berth/platform/network/host-pattern.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
 import type { EgressDecision, EgressTarget, SandboxEgress } from '@berth/sandboxes/driver.ts'
 import { AskedHosts } from './asked-hosts.ts'
+import { BriefAnswers } from './brief-answers.ts'
 import { type Claim, ClaimLost } from './claim.ts'
-import type { Refusal } from './egress-recorder.ts'
 import { EgressWriter, type WriterTimes } from './egress-writer.ts'
 import { isRunOnLease } from './hold-sql.ts'
-import { refusalOf } from './host-refusals.ts'
+import { type HostRefusal, refusalText } from './host-refusals.ts'
 import { type Answer, type AskingContext, HostWait } from './host-wait.ts'
 
 /** Longest wait of a connection for people; the approval outlives it. */
 const MOST_WAIT_MS = 120_000
 /** An agent outlives its worker, and may connect before the next one has taken its Run over. */
 const ARRIVAL_MS = 15_000
-/** Refusals whose reason is kept until the proxy tells of them. */
-const MOST_REASONS = 1000
 
 /** Times that tests shorten. */
 export interface NetworkTimes extends WriterTimes {
@@ -41,8 +39,9 @@ interface AtWork {
 interface Sandbox {
   readonly writer: EgressWriter
   readonly asked: AskedHosts
-  /** Why connections were refused that the proxy is about to tell of, by host and port. */
-  readonly reasons: Map<string, Refusal>
+  readonly brief: BriefAnswers
+  /** Connections that are being decided about, also while they wait for a claim: the sandbox stays known until then. */
+  deciding: number
   network: Promise<LeaseNetwork> | null
   atWork: AtWork | null
 }
@@ -76,6 +75,7 @@ export class NetworkAccess implements Disposable {
     const atWork = { claim, asksPeople, isSetup }
     sandbox.atWork = atWork
     sandbox.writer.claim = claim
+    sandbox.brief.clear()
     this.#arrivals.emit(leaseId)
     return {
       [Symbol.asyncDispose]: async () => {
@@ -99,10 +99,21 @@ export class NetworkAccess implements Disposable {
   route(lease: LeaseRow): NetworkPart {
     const sandbox = () => this.#sandboxOf(lease.id, keyOf(lease))
     return {
-      network: { decide: (target, signal) => this.#decide(lease, target, signal) },
+      network: {
+        decide: async (target, signal) => {
+          const known = sandbox()
+          known.deciding += 1
+          try {
+            return await this.#decide(lease, known, target, signal)
+          } finally {
+            known.deciding -= 1
+            known.writer.touch()
+          }
+        },
+      },
       observe: {
         reached: target => sandbox().writer.reached(target),
-        refused: ({ reason, ...target }) => sandbox().writer.refused(target, reasonOf(sandbox(), target, reason)),
+        refused: ({ code, reason, ...target }) => sandbox().writer.refused(target, { code, reason }),
         bytes: moved => sandbox().writer.bytes(moved),
         used: use => sandbox().writer.used(use),
       },
@@ -119,16 +130,18 @@ export class NetworkAccess implements Disposable {
 
   async #decide(
     lease: LeaseRow,
+    sandbox: Sandbox,
     target: EgressTarget & { readonly by?: string },
     signal: AbortSignal,
   ): Promise<EgressDecision> {
-    const sandbox = this.#sandboxOf(lease.id, keyOf(lease))
     const { environment, mode, hosts, never } = await this.#networkOf(lease, sandbox)
     const host = nameOf(target.host)
     const isAmong = (patterns: readonly string[]) => patterns.some(pattern => fitsHost(host, pattern))
     const { id: environmentId, name: environmentName } = environment ?? { id: '', name: '' }
-    const refuse = (reason: Parameters<typeof refusalOf>[0]): EgressDecision =>
-      refused(sandbox, target, refusalOf(reason, target, environmentName))
+    const refuse = (code: HostRefusal): EgressDecision => ({
+      ...{ allow: false, code },
+      reason: refusalText(code, target, environmentName),
+    })
     if (isAmong(never)) return refuse('never_host')
     // A closed name has addresses, and nothing here knows which.
     if (never.length > 0 && isAddress(host)) return refuse('never_host')
@@ -150,15 +163,25 @@ export class NetworkAccess implements Disposable {
   }
 
   async #ask(sandbox: Sandbox, question: Omit<HostQuestion, 'runId'>, signal: AbortSignal): Promise<Answer> {
+    const known = sandbox.atWork === null ? sandbox.brief.find(destinationOf(question)) : undefined
+    if (known !== undefined) return known
     const atWork = sandbox.atWork ?? (await this.#arrival(question.leaseId, sandbox, signal))
     const { approvalRules, db, limits } = this.#context
     const runId = atWork === null || atWork.isSetup ? null : atWork.claim.runId
     if (atWork === null || runId === null) {
       const isAllowed = isHostAllowedByRule(approvalRules, question) || (await findAllowedBy(db, question)) !== null
-      return isAllowed ? { kind: 'allowed', unused: null } : { kind: 'nobody' }
+      if (isAllowed) return { kind: 'allowed', unused: null }
+      sandbox.brief.keep(destinationOf(question), { kind: 'nobody' })
+      return { kind: 'nobody' }
     }
     const { claim, asksPeople } = atWork
-    const wait = new HostWait(this.#context, { ...claim, runId }, { question: { ...question, runId }, asksPeople })
+    const wait = new HostWait(
+      this.#context,
+      { ...claim, runId },
+      {
+        ...{ question: { ...question, runId }, asksPeople, brief: sandbox.brief },
+      },
+    )
     const patience = AbortSignal.timeout(Math.min(limits.approvalMs, this.#times.waitMs ?? MOST_WAIT_MS))
     try {
       const until = AbortSignal.any([signal, patience])
@@ -190,7 +213,8 @@ export class NetworkAccess implements Disposable {
         this.#times,
       ),
       asked: new AskedHosts(),
-      reasons: new Map(),
+      brief: new BriefAnswers(() => this.#context.clock.now().getTime()),
+      deciding: 0,
       network: null,
       atWork: null,
     }
@@ -200,7 +224,7 @@ export class NetworkAccess implements Disposable {
 
   /** Forgets a sandbox of which nothing is pending; its next connection makes it known again. */
   #forgetIdle(leaseId: string, sandbox: Sandbox): void {
-    if (sandbox.atWork !== null || sandbox.asked.size > 0 || sandbox.writer.isPending) return
+    if (sandbox.atWork !== null || sandbox.deciding > 0 || sandbox.writer.isPending) return
     if (this.#sandboxes.get(leaseId) === sandbox) this.#sandboxes.delete(leaseId)
   }
 
@@ -222,20 +246,6 @@ const refusals = {
   ending: 'undecided',
   secret: 'secret_not_for_host',
 } as const
-
-function refused({ reasons }: Sandbox, target: EgressTarget, refusal: Refusal): EgressDecision {
-  if (reasons.size >= MOST_REASONS) reasons.clear()
-  reasons.set(destinationOf(target), refusal)
-  return { allow: false, status: 403, reason: refusal.message }
-}
-
-/** Returns the reason of a refusal that the proxy tells of: this worker's own, or the proxy's. */
-function reasonOf({ reasons }: Sandbox, target: EgressTarget, message: string): Refusal {
-  const own = reasons.get(destinationOf(target))
-  if (own?.message === message) return own
-  const reason = message.startsWith('secret_not_for_host: ') ? 'secret_not_for_host' : 'policy'
-  return { reason, message, wouldAsk: false }
-}
 
 /** Names end without a dot, as environments write them. */
 const nameOf = (host: string): string => host.replace(/\.$/, '')

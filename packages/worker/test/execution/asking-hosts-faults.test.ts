@@ -1,7 +1,10 @@
+import { findLiveLease } from '@berth/core/sessions/leases/lease-sql.ts'
 import { AskingHosts, fetchFrom, refusalsIn } from '@berth/testing/environments/asking-hosts.ts'
 import { workerVariables } from '@berth/testing/services/service.ts'
 import { startServiceProcess } from '@berth/testing/services/service-process.ts'
+import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { NetworkAccess } from '../../src/claim/network-access.ts'
 
 const stack = new AsyncDisposableStack()
 let hosts: AskingHosts
@@ -28,6 +31,35 @@ test('a worker that is killed while a connection waits leaves the approval open,
   // The proxy of the connection that waited died with its worker.
   expect(output).toMatch(/reached killed\.example\.org\n$/)
   expect(events.filter(({ type }) => type === 'svc.interaction.opened')).toHaveLength(1)
+})
+
+test('a connection that waits for the claim of a worker that takes over is decided under it, whatever is written meanwhile', async () => {
+  await using worker = new AsyncDisposableStack()
+  const { context } = await hosts.startWorker(worker)
+  const session = await hosts.session(ask, 'until [ -e /workspace/go ]; do sleep 0.1; done')
+  const key = { organizationId: session.organizationId, sessionId: session.id }
+  const lease = await until('a lease at work', async () => {
+    const { rows } = await hosts.test.db.database.query(
+      `select 1 from runs where session_id = $1 and status = 'running'`,
+      [session.id],
+    )
+    const found = await findLiveLease(hosts.test.db.database, key)
+    return rows.length > 0 && found?.state === 'attached' && found
+  })
+  // Of a worker that serves the proxy, and has no claim yet.
+  using access = new NetworkAccess(context)
+  const decision = access
+    .route(lease)
+    .network.decide({ host: 'taken.example.org', port: 80 }, AbortSignal.timeout(60_000))
+  await access.flush(lease.id)
+  await using opened = access.open({ ...key, token: 0, holder: 'nobody', runId: session.activeRunId }, lease.id, {
+    asksPeople: true,
+  })
+  // This claim holds nothing. Without one, the answer would be that nobody is there.
+  expect(await decision).toMatchObject({ allow: false, code: 'undecided' })
+  expect(opened).toBeDefined()
+  await hosts.touch(session, 'go')
+  await hosts.ended(session)
 })
 
 test('a host about which nobody decides in time is refused for the Turn, and asked about in the next', async () => {

@@ -2,10 +2,10 @@ import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import type { HostTally } from './tally.ts'
 
-/** Hosts of one Session that have a row of their own. */
+/** Hosts of one Session that have a row of their own, and as many more that got a secret. */
 export const MOST_HOSTS = 500
 
-/** A host of a Session. The host '' counts those beyond the first 500. */
+/** A host of a Session. The host '' counts those that have no row of their own. */
 export interface EgressRow {
   readonly host: string
   readonly port: number
@@ -34,16 +34,18 @@ export async function listEgress(db: Queryable, key: SessionKey): Promise<readon
 
 /**
  * Adds to what a Session had to do with hosts. Beyond 500 hosts, further ones are added to the row without a name, since a
- * program can make up any number of names. A host that got a secret has its row beyond that: the secret names it. The caller holds the Session's lock, so the count stands.
+ * program can make up any number of names. Hosts that got a secret have 500 rows of their own: a secret for `*.name` goes to any
+ * number of them. The caller holds the Session's lock, so the counts stand.
+ * @returns `host:port` of the given that have a row
  */
 export async function addEgress(
   tx: Queryable,
   key: SessionKey,
   tallies: readonly HostTally[],
   now: Date,
-): Promise<void> {
-  if (tallies.length === 0) return
-  await tx.query({
+): Promise<ReadonlySet<string>> {
+  if (tallies.length === 0) return new Set()
+  const { rows } = await tx.query<{ target: string }>({
     name: 'add-session-egress',
     text: `
       with given as (
@@ -55,12 +57,15 @@ export async function addEgress(
         from unnest($4::text[], $5::int[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::jsonb[])
           with ordinality as given (host, port, reached, refused, sent, received, reason, secrets, n)
       ), room as (
-        select greatest(0, ${MOST_HOSTS} - count(*)) as free from session_egress
-        where organization_id = $1 and session_id = $2 and host <> '' and secrets = '{}'
+        select count(*) as taken, count(*) filter (where secrets = '{}') as unused from session_egress
+        where organization_id = $1 and session_id = $2 and host <> ''
       ), placed as (
-        select *, is_known or secrets <> '{}'
-          or count(*) filter (where not is_known and secrets = '{}') over (order by n) <= (select free from room) as has_row
-        from given
+        select *, is_known or (
+            count(*) filter (where not is_known) over (order by secrets = '{}', n) + taken <= ${2 * MOST_HOSTS}
+            and (secrets <> '{}'
+              or count(*) filter (where not is_known and secrets = '{}') over (order by n) + unused <= ${MOST_HOSTS})
+          ) as has_row
+        from given, room
       ), merged as (
         select case when has_row then host else '' end as host, case when has_row then port else 0 end as port,
           sum(reached) as reached, sum(refused) as refused, sum(sent) as sent, sum(received) as received,
@@ -77,7 +82,8 @@ export async function addEgress(
         last_reason = coalesce(excluded.last_reason, e.last_reason), last_at = excluded.last_at,
         secrets = e.secrets || (
           select coalesce(jsonb_object_agg(name, uses::bigint + coalesce((e.secrets ->> name)::bigint, 0)), '{}')
-          from jsonb_each_text(excluded.secrets) as used (name, uses))`,
+          from jsonb_each_text(excluded.secrets) as used (name, uses))
+      returning host || ':' || port as target`,
     values: [
       key.organizationId,
       key.sessionId,
@@ -92,4 +98,5 @@ export async function addEgress(
       tallies.map(({ secrets }) => JSON.stringify(secrets)),
     ],
   })
+  return new Set(rows.map(({ target }) => target))
 }

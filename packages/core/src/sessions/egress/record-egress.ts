@@ -7,6 +7,9 @@ import { addEgress } from './egress-sql.ts'
 import { addSecretUses } from './secret-uses.ts'
 import type { HostTally, RefusalTally } from './tally.ts'
 
+/** Characters of a reason that the log has; some of it may be the program's own words. */
+const REASON_CHARACTERS = 500
+
 /** What a worker's proxy has seen of a sandbox since it last wrote it down. */
 export interface EgressBatch {
   readonly hosts: readonly HostTally[]
@@ -28,9 +31,12 @@ export async function recordEgress(
 ): Promise<void> {
   const redactor = await sessionRedactor(tx, key)
   const masked = hosts.map(tally => ({ ...tally, host: redactor.text(tally.host) }))
-  await addEgress(tx, key, sumByHost(masked), now)
-  await addSecretUses(tx, key, masked, now)
-  const drafts = refusals.map(tally => refusedEvent(runId, tally))
+  const named = await addEgress(tx, key, sumByHost(masked), now)
+  const counted = masked.map(tally => (named.has(targetOf(tally)) ? tally : { ...tally, host: '' }))
+  await addSecretUses(tx, key, counted, now)
+  // Masked before it is cut: half a secret is no secret that anybody would find.
+  const cut = (message: string) => redactor.text(message).slice(0, REASON_CHARACTERS)
+  const drafts = refusals.map(tally => refusedEvent(runId, { ...tally, message: cut(tally.message) }))
   if (drafts.length > 0) await appendEvents(tx, key, drafts, now)
 }
 
@@ -38,12 +44,14 @@ export async function recordEgress(
 function sumByHost(tallies: readonly HostTally[]): readonly HostTally[] {
   const sums = new Map<string, HostTally>()
   for (const tally of tallies) {
-    const id = `${tally.host}:${tally.port}`
+    const id = targetOf(tally)
     const sum = sums.get(id)
     sums.set(id, sum === undefined ? tally : plus(sum, tally))
   }
   return [...sums.values()]
 }
+
+const targetOf = ({ host, port }: HostTally) => `${host}:${port}`
 
 const plus = (one: HostTally, other: HostTally): HostTally => ({
   ...one,
@@ -62,12 +70,15 @@ function sumOfUses(...all: readonly HostTally['secrets'][]): HostTally['secrets'
   return sum
 }
 
-const refusedEvent = (
-  runId: string | null,
-  { target, reason, message, count, wouldAsk }: RefusalTally,
-): EventDraft => ({
+const refusedEvent = (runId: string | null, { target, reason, message, count }: RefusalTally): EventDraft => ({
   type: 'svc.egress.refused',
   visibility: 'timeline',
   ...(runId !== null && { runId }),
-  data: { ...target, reason, ...(message !== '' && { message }), count, ...(wouldAsk && { wouldAsk: true }) },
+  data: {
+    ...target,
+    reason,
+    ...(message !== '' && { message }),
+    count,
+    ...(reason === 'nobody_to_ask' && { wouldAsk: true }),
+  },
 })

@@ -9,7 +9,7 @@ const HOUR_MS = 60 * 60_000
 /** Entries that the chore writes in one transaction. */
 const AT_ONCE = 500
 
-/** Adds uses of secrets to their hour. */
+/** Adds uses of secrets to their hour. The host '' stands for all that have no row of their own in the Session. */
 export async function addSecretUses(
   tx: Queryable,
   key: SessionKey,
@@ -102,7 +102,7 @@ async function append(tx: Queryable, rows: readonly UsesRow[], now: Date): Promi
   const actor = { kind: 'service', id: null, name: null } as const
   for (const { organization_id: organizationId, session_id: sessionId, secret, host, hour, uses } of rows) {
     const about = { action: 'egress_secret.used', target: `session/${sessionId}` }
-    const details = { secret, host, uses, hour: hour.toISOString() }
+    const details = { secret, ...(host !== '' && { host }), uses, hour: hour.toISOString() }
     await appendAudit(tx, { organizationId, actor, outcome: 'done', ...about, details }, now)
   }
 }

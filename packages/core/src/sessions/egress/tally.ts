@@ -15,10 +15,9 @@ export interface HostTally {
 
 /** Refused connections to one host for one reason. */
 export interface RefusalTally {
-  /** Null for those beyond the most that are told one by one. */
+  /** Null for those beyond the most that are told one by one, and for a name that is too long to be one. */
   readonly target: { readonly host: string; readonly port: number } | null
   readonly reason: EgressRefusal
   readonly message: string
   readonly count: number
-  readonly wouldAsk: boolean
 }

@@ -34,9 +34,9 @@ export function edgePartsOf(
     authority,
     events: {
       used: name => observe?.used({ name, host, port }),
-      refused(reason) {
+      refused(code, reason) {
         refused(reason)
-        observe?.refused({ host, port, reason })
+        observe?.refused({ host, port, code, reason })
       },
     },
   }
@@ -54,6 +54,7 @@ export function assertReadable(
 ): void {
   if (scheme !== 'tunnel' || port === EDGE_PORT || how === 'named' || !isNamed(secrets, plainName(host))) return
   throw new DecidedAgainst(
+    'secret_not_for_host',
     `secret_not_for_host: a secret of this environment goes to ${host}, so a tunnel leads only to its port ${EDGE_PORT}, not to ${port}`,
   )
 }
@@ -71,7 +72,7 @@ export function refusalOfPlain(
   if (judged.kind !== 'refuse') return undefined
   const reason = `secret_not_for_host: ${judged.reason}`
   refused(reason)
-  observe?.refused({ host, port, reason })
+  observe?.refused({ host, port, code: 'secret_not_for_host', reason })
   const message = `refused by the sandbox's proxy: ${judged.reason}. Nothing was sent.`
   return { status: 403, code: 'secret_not_for_host', message }
 }

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { until } from '@berth/testing/until.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { askOver, authorities, EdgeStage, secret } from '../../testing/edge-clients.ts'
+import { anyHost, askOver, authorities, EdgeStage, secret } from '../../testing/edge-clients.ts'
 import { openLeaseAuthority } from './lease-authority.ts'
 import { OneConnection } from './one-connection.ts'
 
@@ -78,7 +78,7 @@ describe('a secret', () => {
     const followed = await stage.ask('evil.example', '/', { headers: bearer })
     expect([followed.status, followed.body]).toEqual([403, expect.stringContaining('secret_not_for_host')])
     expect(stage.told.refused).toEqual([
-      { host: 'evil.example', port: 443, reason: expect.stringContaining('API_TOKEN') },
+      { host: 'evil.example', port: 443, code: 'secret_not_for_host', reason: expect.stringContaining('API_TOKEN') },
     ])
   })
 
@@ -141,7 +141,9 @@ describe('a placeholder elsewhere', () => {
     expect([refused.status, refused.body]).toEqual([403, expect.stringContaining('secret_not_for_host')])
     expect(requests).toBe(0)
     expect((await ask([])).body).toBe('plain 1')
-    expect(stage.told.refused).toEqual([{ host, port: 80, reason: expect.stringContaining('only over HTTPS') }])
+    expect(stage.told.refused).toEqual([
+      { host, port: 80, code: 'secret_not_for_host', reason: expect.stringContaining('only over HTTPS') },
+    ])
   })
 })
 
@@ -149,13 +151,13 @@ describe('a connection', () => {
   it.each([
     [
       'of an unknown authority',
-      () => openLeaseAuthority(Buffer.alloc(32, 9), 'nobody').leafFor(host),
+      () => openLeaseAuthority(Buffer.alloc(32, 9), 'nobody', anyHost).leafFor(host),
       /verify|self-signed|issuer/,
     ],
     ['of another host', () => authorities.hosts.leafFor('other.example.com'), /altnames|does not match/],
     [
       'that has expired',
-      () => openLeaseAuthority(Buffer.alloc(32, 2), 'hosts', () => Date.UTC(2020, 1)).leafFor(host),
+      () => openLeaseAuthority(Buffer.alloc(32, 2), 'hosts', anyHost, () => Date.UTC(2020, 1)).leafFor(host),
       /expired/,
     ],
   ])('to a host with a certificate %s is 502 with the reason, and has no secret', async (_, leaf, reason) => {
@@ -183,7 +185,7 @@ describe('a connection', () => {
     await stage.serve([secret])
     await expect(stage.secure(host, securing)).rejects.toThrow()
     await until('refused', () => stage.told.refused.length > 0)
-    expect(stage.told.refused).toEqual([{ host, port: 443, reason: expect.stringContaining(named) }])
+    expect(stage.told.refused).toEqual([{ host, port: 443, code: 'policy', reason: expect.stringContaining(named) }])
   })
 
   it('that is not TLS is refused', async () => {
@@ -192,7 +194,9 @@ describe('a connection', () => {
     const { socket } = await stage.tunnel(`${host}:443`)
     socket.write(`GET / HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${placeholder}\r\n\r\n`)
     await until('closed', () => socket.resume().closed || socket.readableEnded)
-    expect(stage.told.refused).toEqual([{ host, port: 443, reason: expect.stringContaining('not TLS') }])
+    expect(stage.told.refused).toEqual([
+      { host, port: 443, code: 'policy', reason: expect.stringContaining('not TLS') },
+    ])
   })
 
   it('to another port of the host is refused before it is dialled', async () => {

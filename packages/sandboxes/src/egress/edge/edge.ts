@@ -1,4 +1,4 @@
-import type { EgressSecret, EgressTarget } from '../../driver.ts'
+import type { EgressSecret, EgressTarget, RefusalCode } from '../../driver.ts'
 import { judgeHead } from './judge-head.ts'
 import type { RequestHead } from './request-head.ts'
 import { maskOf } from './response-mask.ts'
@@ -13,7 +13,7 @@ export interface Refusal {
 /** Hears what becomes of the requests in a connection. */
 export interface EdgeEvents {
   used(name: string): void
-  refused(reason: string): void
+  refused(code: RefusalCode, reason: string): void
 }
 
 /** What the proxy does with the requests of one connection to a host that secrets name. */
@@ -39,7 +39,7 @@ export function openEdge(
   fault?: string,
 ): Edge {
   const refuse = (status: number, code: string, message: string): Refusal => {
-    events.refused(`${code}: ${message}`)
+    events.refused(code === 'secret_not_for_host' ? code : 'policy', `${code}: ${message}`)
     return { status, code, message: `refused by the sandbox's proxy: ${message}. Nothing was sent to ${host}.` }
   }
   const headers = secrets.flatMap(({ put }) => ('header' in put ? [put.header.toLowerCase()] : []))

@@ -65,7 +65,7 @@ export async function endTls(
     const hello = await readClientHello(client, head, within)
     if (hello.serverName?.replace(/\.$/, '') !== host) {
       const named = hello.serverName === undefined ? 'no host' : hello.serverName.slice(0, 253)
-      events.refused(`a connection to ${host} whose TLS names ${named}`)
+      events.refused('policy', `a connection to ${host} whose TLS names ${named}`)
       client.end(unrecognizedName, endBoth)
       return
     }
@@ -92,7 +92,7 @@ export async function endTls(
       serveHttp1(inside, agreed, edge)
     }
   } catch (error) {
-    if (error instanceof NotTls) events.refused(`a connection to ${host}:${target.port} that is not TLS`)
+    if (error instanceof NotTls) events.refused('policy', `a connection to ${host}:${target.port} that is not TLS`)
     endBoth()
   }
 }
