@@ -52,9 +52,13 @@ test('a connection that waits for the claim of a worker that takes over is decid
     .route(lease)
     .network.decide({ host: 'taken.example.org', port: 80 }, AbortSignal.timeout(60_000))
   await access.flush(lease.id)
-  await using opened = access.open({ ...key, token: 0, holder: 'nobody', runId: session.activeRunId }, lease.id, {
-    asksPeople: true,
-  })
+  await using opened = access.open(
+    { ...key, token: 0, holder: 'nobody', runId: session.activeRunId ?? null },
+    lease.id,
+    {
+      asksPeople: true,
+    },
+  )
   // This claim holds nothing. Without one, the answer would be that nobody is there.
   expect(await decision).toMatchObject({ allow: false, code: 'undecided' })
   expect(opened).toBeDefined()
