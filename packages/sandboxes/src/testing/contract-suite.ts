@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,7 +12,13 @@ import { sealTree } from '@berth/core/checkpoints/seal-tree.ts'
 import { FileBlobs } from '@berth/platform/storage/blobs/file-blobs.ts'
 import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type SandboxBounds, type SandboxDriver, SandboxGoneError, type SandboxSpec } from '../driver.ts'
+import {
+  type LowerTrees,
+  type SandboxBounds,
+  type SandboxDriver,
+  SandboxGoneError,
+  type SandboxSpec,
+} from '../driver.ts'
 import { openLeaseAuthority } from '../egress/edge/lease-authority.ts'
 import { diskExceeded, type LeaseScript, TreeUnfinishedError } from '../lease-program.ts'
 import { treeOf } from '../tree.ts'
@@ -612,6 +619,63 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
       it('does not start for a sandbox that is not there', async () => {
         await expect(script('never-was', 'true', {})).rejects.toBeInstanceOf(SandboxGoneError)
         await expect(subject.driver.hasDirectory('never-was', 'home', [])).rejects.toBeInstanceOf(SandboxGoneError)
+      })
+    })
+
+    describe('lower trees', () => {
+      let directory: string
+      beforeAll(async () => {
+        directory = await mkdtemp(join(tmpdir(), 'berth-contract-lower-'))
+        const script = `
+          set -e; cd "$1"; mkdir base top; cd base; mkdir -p lib/inner sub; echo base > lib/inner/file; echo data > data
+          ln data same; ln -s data link; chmod 600 data; for n in 1 2 3; do echo $n > sub/$n; done
+          git init -q; git add -A; git -c user.name=a -c user.email=a@b commit -qm all; cd ../top; mkdir lib; echo top > lib/top
+          [ -z "$2" ] || chown -hR "$2:$2" "$1/base" "$1/top"`
+        const uid = subject.driver.lowerOwner()?.uid ?? ''
+        execFileSync('bash', ['-c', script, 'bash', directory, String(uid)])
+      })
+      afterAll(() => rm(directory, { recursive: true, force: true }))
+
+      const project = () => ({ project: [join(directory, 'top'), join(directory, 'base')] }) as const
+      const showing = (places: LowerTrees['places']) => ({ lower: { places, baselines: {} } })
+      /** Returns everything about the trees that an agent could change, also by way of an inode. */
+      const snapshot = () => {
+        const script =
+          'cd "$1"; find . -printf "%P %i %m %U %n %s %T@ %C@ %l\\n" | sort; find . -type f -exec sha256sum {} + | sort'
+        return execFileSync('bash', ['-c', script, 'bash', directory], { encoding: 'utf8' })
+      }
+
+      it('are refused by a driver that shows none', async ({ skip }) => {
+        skip(subject.driver.lowerOwner() !== null, 'this one shows them')
+        const spec = specFor(showing(project()))
+        await expect(subject.driver.create(spec)).rejects.toBeInstanceOf(TypeError)
+        expect(await subject.driver.list()).not.toContain(spec.leaseId)
+      })
+
+      it('stay as they are whatever an agent does, in twenty sandboxes at once', async ({ skip }) => {
+        skip(subject.driver.lowerOwner() === null, 'this driver shows none')
+        const before = snapshot()
+        const number = process.arch === 'x64' ? 188 : 5
+        const setxattr = `my ($p, $n, $v) = ("sub", $ARGV[0], "y"); exit(syscall(${number}, $p, $n, $v, 1, 0) < 0)`
+        const script = `
+          set -e; cd /workspace/project; cat lib/inner/file lib/top; git status --porcelain
+          mv lib moved; mv moved/inner other; mv other sub/other; cat sub/other/file moved/top
+          ln data linked; echo more >> linked; cat data link; ln sub/1 sub/one; chmod 444 sub/one; stat -c %h sub/1
+          for name in whiteout sub/2; do if mknod $name c 0 0 2> /dev/null; then echo $name; fi; done
+          for n in trusted.overlay.opaque trusted.overlay.redirect; do if perl -e '${setxattr}' $n; then echo $n; fi; done
+          perl -e '${setxattr}' user.overlay.opaque || :; cat sub/3
+          rm -r sub/other; mkdir sub/other; ls sub/other
+          git add -A; git -c user.name=a -c user.email=a@b commit -qm changed; git gc -q --prune=now; git fsck --strict
+          chmod -R 700 .; chmod -R a-w sub; chmod -R u+w sub; chmod 0 moved; chmod 700 moved
+          find . -mindepth 1 -delete; ls -A; echo end`
+        const wanted = 'base\ntop\n?? lib/top\nbase\ntop\ndata\nmore\ndata\nmore\n2\n3\nend\n'
+        const each = async () => run(await make(showing(project())), script)
+        const all = await Promise.all(Array.from({ length: 20 }, each))
+        expect(all).toEqual(all.map(() => ({ code: 0, out: wanted })))
+        expect(await out(await make(showing({ workspace: project().project })), 'cat /workspace/lib/*/file')).toBe(
+          'base',
+        )
+        expect(snapshot()).toBe(before)
       })
     })
 
