@@ -5,7 +5,7 @@ import type { ModelRequest } from '@berth/core/accounting/model-request.ts'
 import { findLostBudget, type PausingBudget, reserveSpending } from '@berth/core/accounting/pausing-budgets.ts'
 import { noUsage } from '@berth/core/accounting/upstream.ts'
 import type { Context } from '@berth/core/context.ts'
-import { askForBudget, tellBudgets, withdrawBudgetQuestion } from '@berth/core/sessions/interactions/budget-question.ts'
+import { askForBudget, reportBudgets, withdrawBudgetQuestion } from '@berth/core/sessions/interactions/budget-question.ts'
 import { ApiError } from '@berth/platform/kit/api-error.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
 
@@ -48,11 +48,11 @@ export async function holdToBudgets(
     })
     if (kind === 'granted') {
       // What is reserved is freed with the request alone, so nothing may keep it from being sent; the next one tells again.
-      const noted = (telling: Promise<void>) =>
-        telling.catch(err =>
+      const noted = (reporting: Promise<void>) =>
+        reporting.catch(err =>
           parts.log.warn({ err, ...key }, 'a session was not told of its budget; its next request tells'),
         )
-      if (budgets.some(({ unreported }) => unreported)) await noted(tellBudgets(parts, key, budgets))
+      if (budgets.some(({ unreported }) => unreported)) await noted(reportBudgets(parts, key, budgets))
       if (run.awaits) await noted(withdrawBudgetQuestion(parts, key))
       return record
     }

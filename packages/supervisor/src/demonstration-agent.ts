@@ -104,7 +104,7 @@ async function demonstrate(turn: Turn): Promise<PromptResponse> {
 async function check(turn: Turn, option: string): Promise<PromptResponse> {
   const toolCallId = randomUUID()
   const call = { toolCallId, title: CHECK, kind: 'execute', rawInput: { command: CHECK } } as const
-  await tell(turn, { sessionUpdate: 'tool_call', ...call, status: 'pending' })
+  await update(turn, { sessionUpdate: 'tool_call', ...call, status: 'pending' })
   const { outcome } = await turn.client
     .request<RequestPermissionResponse>(
       methods.client.session.requestPermission,
@@ -124,13 +124,13 @@ async function check(turn: Turn, option: string): Promise<PromptResponse> {
     })
   if (turn.signal.aborted || outcome.outcome === 'cancelled') return { stopReason: 'cancelled' }
   if (outcome.optionId !== 'allow') {
-    await tell(turn, { sessionUpdate: 'tool_call_update', toolCallId, status: 'failed' })
+    await update(turn, { sessionUpdate: 'tool_call_update', toolCallId, status: 'failed' })
     return say(turn, unchecked(option))
   }
   const { exitCode, output } = await runScript(CHECK, turn.cwd, turn.signal)
   if (turn.signal.aborted) return { stopReason: 'cancelled' }
   const status = exitCode === 0 ? 'completed' : 'failed'
-  await tell(turn, { sessionUpdate: 'tool_call_update', toolCallId, status, content: [text(output.text().text)] })
+  await update(turn, { sessionUpdate: 'tool_call_update', toolCallId, status, content: [text(output.text().text)] })
   return say(
     turn,
     exitCode === 0 ? done(option) : `\`${CHECK}\` fails. The shell of this sandbox may differ from that of the sample.`,
@@ -141,15 +141,15 @@ type Step = Extract<SessionUpdate, { sessionUpdate: 'tool_call' }>
 
 function step(turn: Turn, kind: 'read' | 'edit', title: string, { content }: Pick<Step, 'content'>): Promise<void> {
   const call: Step = { sessionUpdate: 'tool_call', toolCallId: randomUUID(), kind, title, status: 'completed' }
-  return tell(turn, content === undefined ? call : { ...call, content })
+  return update(turn, content === undefined ? call : { ...call, content })
 }
 
 async function say(turn: Turn, message: string): Promise<PromptResponse> {
-  await tell(turn, { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: message } })
+  await update(turn, { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: message } })
   return { stopReason: 'end_turn' }
 }
 
-const tell = ({ client, sessionId }: Turn, update: SessionUpdate): Promise<void> =>
+const update = ({ client, sessionId }: Turn, update: SessionUpdate): Promise<void> =>
   client.notify(methods.client.session.update, { sessionId, update })
 
 const text = (content: string) => ({ type: 'content' as const, content: { type: 'text' as const, text: content } })

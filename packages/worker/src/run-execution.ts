@@ -16,7 +16,7 @@ import { allSettled } from '@berth/platform/kit/all-settled.ts'
 import { orAborted } from '@berth/platform/kit/or-aborted.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
-import { observed, tellPast } from '@berth/platform/telemetry/observe.ts'
+import { observed, recordPast } from '@berth/platform/telemetry/observe.ts'
 import { insidePaths } from '@berth/sandboxes/inside-paths.ts'
 import { isHostAway } from '@berth/sandboxes/line/line-error.ts'
 import { EnvironmentFailed } from './apply/apply-failed.ts'
@@ -53,7 +53,7 @@ const MAX_VAIN_CONNECTIONS = 10
  * handover; handovers are counted, so a Run that kills its workers ends.
  */
 export async function executeRun(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
-  tellQueued(context, claim)
+  recordQueued(context, claim)
   await workOff(context, claim, signal)
   context.git.retire(claim)
   if (signal.aborted) return
@@ -64,10 +64,10 @@ export async function executeRun(context: ExecutionContext, claim: RunClaim, sig
 }
 
 /** Tells how long a Run waited for a worker; one that is taken over, or begins again, waited before. */
-function tellQueued({ clock }: ExecutionContext, claim: RunClaim): void {
+function recordQueued({ clock }: ExecutionContext, claim: RunClaim): void {
   const { attempts, handovers, status, queued_at: queuedAt } = claim.run
   if (status !== 'dispatching' || attempts > 1 || handovers > 0) return
-  tellPast(claim, 'queue', { beganMs: queuedAt.getTime(), endedMs: clock.now().getTime() })
+  recordPast(claim, 'queue', { beganMs: queuedAt.getTime(), endedMs: clock.now().getTime() })
 }
 
 async function workOff(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {

@@ -23,7 +23,7 @@ export async function restore(
   const what = same
     ? `revision ${found.revision} of ${found.name} already has the document of revision ${revision}`
     : `restored revision ${revision} of ${environment.name} as revision ${environment.revision}; its secrets are today's`
-  await tell(environment, what, json, io)
+  await report(environment, what, json, io)
   await printWarnings(environment, io.stderr)
   return exitCode.completed
 }
@@ -34,7 +34,7 @@ export async function archive(named: string, { json }: JsonOption, io: CommandIo
     environmentId: found.id,
     headers: ifRevision(found.revision),
   })
-  return tell(environment, `archived ${environment.name}; sessions that are bound to it stay bound`, json, io)
+  return report(environment, `archived ${environment.name}; sessions that are bound to it stay bound`, json, io)
 }
 
 export async function unarchive(named: string, { json }: JsonOption, io: CommandIo): Promise<ExitCode> {
@@ -43,7 +43,7 @@ export async function unarchive(named: string, { json }: JsonOption, io: Command
     environmentId: found.id,
     headers: ifRevision(found.revision),
   })
-  return tell(environment, `unarchived ${environment.name}`, json, io)
+  return report(environment, `unarchived ${environment.name}`, json, io)
 }
 
 /** Prints the default environment, or chooses another one; `none` clears it. */
@@ -55,7 +55,7 @@ export async function chooseDefault(named: string | undefined, { json }: JsonOpt
     environment === null
       ? `no environment ${verb} the default`
       : `${environment.name} ${verb} the default of people's new sessions`
-  return tell(environment, what, json, io)
+  return report(environment, what, json, io)
 
   async function choose(name: string): Promise<Environment | null> {
     const id = name === 'none' ? null : (await findEnvironment(client, name)).id
@@ -68,7 +68,7 @@ async function findDefault({ client }: CommandIo): Promise<Environment | null> {
   return null
 }
 
-async function tell(
+async function report(
   environment: Environment | null,
   line: string,
   json: boolean | undefined,

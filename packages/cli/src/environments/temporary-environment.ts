@@ -18,7 +18,7 @@ export async function makeTemporary(path: string, io: CommandIo): Promise<Enviro
   const file = await requireFile(path)
   const id = randomUUID()
   const { name, extensions, secrets: _, ...document } = file.document
-  await tellMissing(file, io)
+  await reportMissing(file, io)
   // The service judges the members, so odd ones are sent as they are.
   const own = Array.isArray(extensions) ? extensions.filter(entry => entry?.archive === undefined) : extensions
   const named = {
@@ -38,7 +38,7 @@ export async function makeTemporary(path: string, io: CommandIo): Promise<Enviro
 }
 
 /** Names the parts that the test lacks and sandboxes of the environment itself have. */
-async function tellMissing({ id, document }: EnvironmentFile, { client, stderr }: CommandIo): Promise<void> {
+async function reportMissing({ id, document }: EnvironmentFile, { client, stderr }: CommandIo): Promise<void> {
   const environment = id === undefined ? null : await findById(client, id)
   const secrets = environment?.secrets.map(({ name }) => name) ?? []
   const lacking = secrets.length === 0 ? 'a file holds no values' : `it lacks ${secrets.join(', ')}`

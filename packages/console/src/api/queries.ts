@@ -46,7 +46,7 @@ export const nextTurnQuery = (id: string) =>
  * Shows the pending message from a change's answer, and reads it again: an answer that
  * was asked for before the change may come after it, and the message may have been sent meanwhile.
  */
-export function tellNextTurn(sessionId: string, nextTurn: NextTurn | null): void {
+export function cacheNextTurn(sessionId: string, nextTurn: NextTurn | null): void {
   const { queryKey } = nextTurnQuery(sessionId)
   queryClient.setQueryData(queryKey, nextTurn)
   // It also cancels a read on its way.

@@ -37,7 +37,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-function tell(): void {
+function notify(): void {
   for (const listener of listeners) listener()
 }
 
@@ -57,7 +57,7 @@ export function startTrial({ id: environmentId, revision }: Environment): void {
     // Another trial of the environment may have begun since.
     if (trials.get(environmentId) !== held) return
     held.trial = { ...held.trial, ...next }
-    tell()
+    notify()
   }
   const finish = (next: Partial<Trial>) => {
     if (over.signal.aborted) return
@@ -75,7 +75,7 @@ export function startTrial({ id: environmentId, revision }: Environment): void {
     stop: leave,
   }
   trials.set(environmentId, held)
-  tell()
+  notify()
   addEventListener('pagehide', leave)
 
   const follow = async () => {

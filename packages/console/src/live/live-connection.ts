@@ -137,7 +137,7 @@ export class LiveConnection {
     }
     try {
       for await (const frames of this.#open(() => this.#request(), signal, onState)) {
-        for (const frame of frames) if (!signal.aborted) this.#tell(frame)
+        for (const frame of frames) if (!signal.aborted) this.#deliver(frame)
       }
     } catch (error) {
       if (signal.aborted) return
@@ -159,7 +159,7 @@ export class LiveConnection {
     this.#onHeard(state)
   }
 
-  #tell(frame: unknown): void {
+  #deliver(frame: unknown): void {
     if (typeof frame !== 'object' || frame === null) return
     const { kind, sessionId, event, preview, session } = frame as Readonly<Record<string, unknown>>
     if (kind === 'reset') this.#heard(null)

@@ -1,7 +1,7 @@
 import { BerthConnectionError, defaultPlatform, followLive } from '@berth/client'
 import { browserFetch, toBerthError } from '../api/client.ts'
 import { type FeedSink, LiveConnection, type OpenLive } from './live-connection.ts'
-import { holdWhileInSight, isLeader, joinTabs, tellLooked, tellOthers } from './tabs.ts'
+import { holdWhileInSight, isLeader, joinTabs, postLooked, postToOthers } from './tabs.ts'
 
 /**
  * A tab that nobody has looked at for so long gives its stream back, and at once if another tab is looked at: a browser
@@ -10,7 +10,7 @@ import { holdWhileInSight, isLeader, joinTabs, tellLooked, tellOthers } from './
 const restAfterMs = 60_000
 
 /** The stream of this tab. If it leads, the tabs that rest hear every change from it. */
-export const live: LiveConnection = new LiveConnection(openStream, tellOthers)
+export const live: LiveConnection = new LiveConnection(openStream, postToOthers)
 
 function openStream(...[request, signal, onState]: Parameters<OpenLive>): ReturnType<OpenLive> {
   return followLive({
@@ -48,7 +48,7 @@ function check(): void {
   clearTimeout(resting)
   if (document.visibilityState === 'visible') {
     live.rest(false)
-    tellLooked()
+    postLooked()
   } else if (isLeader()) live.rest(false)
   else resting = setTimeout(() => live.rest(true), restAfterMs)
 }

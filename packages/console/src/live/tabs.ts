@@ -20,12 +20,12 @@ let same: BroadcastChannel | null = null
 export const isLeader = (): boolean => leads
 
 /** Passes the feed's messages on to the other tabs of the membership. */
-export function tellOthers(state: SessionState | null): void {
+export function postToOthers(state: SessionState | null): void {
   if (leads) same?.postMessage(state)
 }
 
 /** Tells every tab of the browser that somebody looks at this one. */
-export const tellLooked = (): void => browser?.postMessage(looked)
+export const postLooked = (): void => browser?.postMessage(looked)
 
 /** The messages from other tabs. */
 interface TabEvents {

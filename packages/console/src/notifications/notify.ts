@@ -11,7 +11,7 @@ import { pushed } from './pushed.ts'
 export function startNotifying(open: (sessionId: string) => void): void {
   onSessionState((before, after) => {
     // What cannot be loaded now is no notice; the list shows the change.
-    if (isLeader() && notifications.active() && !isPushed()) tell(before, after, open).catch(() => undefined)
+    if (isLeader() && notifications.active() && !isPushed()) notify(before, after, open).catch(() => undefined)
   })
   navigator.serviceWorker?.addEventListener('message', ({ data }: MessageEvent<Partial<Opening> | null>) => {
     if (data?.kind === 'berth.open' && typeof data.sessionId === 'string') open(data.sessionId)
@@ -30,7 +30,7 @@ const isPushed = (): boolean => {
   return viewer !== undefined && pushed.of(viewer.membership.id) !== null
 }
 
-async function tell(before: SessionState | undefined, after: SessionState, open: (id: string) => void): Promise<void> {
+async function notify(before: SessionState | undefined, after: SessionState, open: (id: string) => void): Promise<void> {
   const { noticeOf } = await import('./notice.ts')
   const body = noticeOf(before, after)
   if (body === null) return

@@ -49,7 +49,7 @@ async function turnOn(wishes: Wishes): Promise<void> {
   const { publicKey } = await queryClient.fetchQuery({ ...devicesQuery, staleTime: 0 })
   const membership = await membershipId()
   const id = pushed.of(membership)?.id ?? crypto.randomUUID()
-  await tell(id, await subscribe(publicKey), wishes)
+  await register(id, await subscribe(publicKey), wishes)
   pushed.set(membership, { ...wishes, id })
   // A page that repeats its subscription may have read the list before.
   await queryClient.invalidateQueries(devicesQuery)
@@ -87,7 +87,7 @@ export async function repeatPush(): Promise<void> {
   })
 }
 
-async function tell(
+async function register(
   id: string,
   { endpoint, keys }: PushSubscriptionJSON,
   { needsYou, runEnded }: Wishes,

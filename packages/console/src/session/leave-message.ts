@@ -1,7 +1,7 @@
 import { BerthError } from '@berth/client'
 import type { NextTurn } from '@berth/contract'
 import { call } from '../api/client.ts'
-import { nextTurnQuery, queryClient, tellNextTurn } from '../api/queries.ts'
+import { nextTurnQuery, queryClient, cacheNextTurn } from '../api/queries.ts'
 
 /** Other devices leave messages too; a person is not that quick. */
 const attempts = 3
@@ -26,7 +26,7 @@ export async function leaveMessage(
       next === null ? { turnId, message } : { turnId, message: `${next.message}\n\n${message}`, replaces: next.turnId }
     try {
       const { nextTurn } = await call<{ nextTurn: NextTurn | null }>('PUT', `sessions/${sessionId}/next-turn`, body)
-      tellNextTurn(sessionId, nextTurn)
+      cacheNextTurn(sessionId, nextTurn)
       return
     } catch (error) {
       const code = error instanceof BerthError ? error.code : null

@@ -4,7 +4,7 @@ import { useMutation } from '@tanstack/react-query'
 import { Clock, Undo2 } from 'lucide-react'
 import { call } from '../api/client.ts'
 import { textFor } from '../api/problem.ts'
-import { tellNextTurn } from '../api/queries.ts'
+import { cacheNextTurn } from '../api/queries.ts'
 import { Button } from '../ui/button.tsx'
 import { InlineProblem } from '../ui/states.tsx'
 import { useSessionCan } from './use-session-can.ts'
@@ -27,7 +27,7 @@ export function NextTurnCard(props: {
   const withdraw = useMutation({
     mutationFn: () => call<{ nextTurn: NextTurn | null }>('DELETE', `sessions/${session.id}/next-turn`),
     onSuccess: ({ nextTurn }) => {
-      tellNextTurn(session.id, null)
+      cacheNextTurn(session.id, null)
       if (nextTurn !== null) onText(nextTurn.message)
     },
   })

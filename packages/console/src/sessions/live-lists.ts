@@ -41,7 +41,7 @@ export function followLists(): void {
   followFeed(state => {
     if (state === null) return readLists()
     const change = known.received(state)
-    tellLists(state)
+    updateLists(state)
     if (change !== null) for (const listener of listeners) listener(change.before, state)
   })
   const cache = queryClient.getQueryCache()
@@ -62,7 +62,7 @@ function noteRead(data: unknown): void {
 }
 
 /** Puts a Session's new state into every list; lists that do not have the Session ask whether they should. */
-export function tellLists(state: SessionState): void {
+export function updateLists(state: SessionState): void {
   // Its log does not tell the end of a seal, nor that its changes were read.
   const { queryKey } = sessionQuery(state.id)
   const page = queryClient.getQueryData(queryKey)

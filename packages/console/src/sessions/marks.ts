@@ -1,10 +1,10 @@
 import type { Session, SessionState } from '@berth/contract'
 import { berth, call } from '../api/client.ts'
-import { tellLists } from './live-lists.ts'
+import { updateLists } from './live-lists.ts'
 
 const put = async (id: string, mark: string, body: object) => {
   const { state } = await call<{ state: SessionState }>('PUT', `sessions/${id}/${mark}`, body)
-  tellLists(state)
+  updateLists(state)
 }
 
 /** Pins a Session for the person, or no longer. */
@@ -16,5 +16,5 @@ export const markRead = (id: string, sequence: number): Promise<void> => put(id,
 /** Archives a Session for good. */
 export async function archiveListed({ session, state }: { session: Session; state: SessionState }): Promise<void> {
   await berth.call('archiveSession', { sessionId: session.id })
-  tellLists({ ...state, archived: true })
+  updateLists({ ...state, archived: true })
 }

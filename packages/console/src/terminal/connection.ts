@@ -104,7 +104,7 @@ export class TerminalConnection {
       if (this.#isLeft) return
       const code = error instanceof BerthError ? error.code : null
       if (terminalId !== null && code !== null && code in goneBy) this.#end(goneBy[code] ?? 'exited', null)
-      else if (error instanceof BerthError && error.status < 500) this.#tell({ kind: 'refused', error })
+      else if (error instanceof BerthError && error.status < 500) this.#notify({ kind: 'refused', error })
       else this.#later()
     } finally {
       this.#isAsking = false
@@ -141,7 +141,7 @@ export class TerminalConnection {
 
   /** Reports that the terminal takes input, so not before its old output is shown. */
   #open(): void {
-    this.#tell({ kind: 'open' })
+    this.#notify({ kind: 'open' })
     // The window may have changed while the terminal was on its way.
     this.resize(this.#screen.columns, this.#screen.rows)
   }
@@ -163,17 +163,17 @@ export class TerminalConnection {
   #end(reason: EndReason, code: number | null): void {
     // Another window has it: this tab may take it back.
     if (reason !== 'moved') rememberTerminal(this.#sessionId, null)
-    this.#tell({ kind: 'ended', reason, code })
+    this.#notify({ kind: 'ended', reason, code })
   }
 
   #later(): void {
     const pause = PAUSES_MS[Math.min(this.#failures, PAUSES_MS.length - 1)]
     this.#failures += 1
-    this.#tell({ kind: 'reconnecting' })
+    this.#notify({ kind: 'reconnecting' })
     this.#timer = setTimeout(() => void this.#connect(), pause)
   }
 
-  #tell(state: TerminalState): void {
+  #notify(state: TerminalState): void {
     this.#state = state
     for (const listener of this.#listeners) listener()
   }

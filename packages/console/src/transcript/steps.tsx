@@ -118,8 +118,8 @@ function RunningTitle({ step, scope }: { step: ToolStep; scope: string }) {
 function StepLine({ step, scope }: { step: Step; scope: string }) {
   const [chosen, choose] = useFolding(`${scope}/${step.kind}/${step.id}`)
   const isShell = use(CitedFiles)?.runtime === 'shell'
-  const tellsEnd = step.kind === 'tool' && step.output?.trim() && (isShell || step.status === 'failed')
-  const unfolded = chosen ?? Boolean(tellsEnd)
+  const showsEnd = step.kind === 'tool' && step.output?.trim() && (isShell || step.status === 'failed')
+  const unfolded = chosen ?? Boolean(showsEnd)
   const toggle = () => choose(!unfolded)
   if (step.kind === 'thought') {
     return (

@@ -75,7 +75,7 @@ export function VerificationSection({ session, review }: { session: Session; rev
         <Actions session={session} verification={verification} />
       </div>
       <Problems verification={verification} />
-      {open && <Told review={review} verification={verification} />}
+      {open && <Outcome review={review} verification={verification} />}
     </section>
   )
 }
@@ -119,7 +119,7 @@ function Actions({ session, verification }: { session: Session; verification: Us
 const noChecks = { allowed: false, reason: 'The environment has no checks any more.' } as const
 
 /** Whether what would be published is what was checked, and how each check went. */
-function Told({ review, verification }: { review: Review; verification: UseVerification }) {
+function Outcome({ review, verification }: { review: Review; verification: UseVerification }) {
   const { standing, environment, required } = verification
   const { by, kind } = standing
   return (

@@ -5,7 +5,7 @@ import type { Database, Queryable } from '@berth/platform/storage/postgres/datab
 import { activeRunOf, endOverdue, holdBudgets, keepRequests, type RequestRecord } from './gateway-request-sql.ts'
 
 /** Share of a budget at which its Session is told. */
-export const TOLD_SHARE = 0.8
+export const NOTICE_SHARE = 0.8
 
 /** Whose spending a budget bounds. */
 export type BudgetScope = 'session' | 'person' | 'installation' | 'organization'
@@ -43,7 +43,7 @@ export const scopeOf = `case when b.session_id is not null then 'session' when b
 
 /** The columns of a budget whose spending is selected, and the verdicts on it. */
 const judged = `id, scope, person_id, installation_id, set_by, period, limit_usd::float8, spent::float8 as spent_usd,
-  reserved::float8 as reserved_usd, not told and spent >= ${TOLD_SHARE} * limit_usd as unreported, spent >= limit_usd as is_reached,
+  reserved::float8 as reserved_usd, not notified and spent >= ${NOTICE_SHARE} * limit_usd as unreported, spent >= limit_usd as is_reached,
   spent + reserved >= limit_usd as is_used_up`
 
 /**
@@ -53,7 +53,7 @@ const judged = `id, scope, person_id, installation_id, set_by, period, limit_usd
 const current = (at: string) => `
   select b.id, b.person_id, b.installation_id, b.set_by, b.period, b.limit_usd, ${scopeOf}, b.reserved_usd as reserved,
     case when b.period_started_at < gateway_period_start(b.period, ${at}) then 0 else b.spent_usd end as spent,
-    coalesce(b.told_at >= gateway_period_start(b.period, ${at}), false) as told
+    coalesce(b.notified_at >= gateway_period_start(b.period, ${at}), false) as notified
   from gateway_budgets b`
 
 /**
@@ -138,8 +138,8 @@ export async function noteAnnounced(tx: Queryable, organizationId: string, id: s
   const { rows } = await tx.query({
     name: 'note-budget-told',
     text: `
-      update gateway_budgets b set told_at = $2
-      where id = $1 and organization_id = $3 and (told_at is null or told_at < gateway_period_start(period, $2)) returning 1`,
+      update gateway_budgets b set notified_at = $2
+      where id = $1 and organization_id = $3 and (notified_at is null or notified_at < gateway_period_start(period, $2)) returning 1`,
     values: [id, now, organizationId],
   })
   return rows.length > 0
@@ -162,7 +162,7 @@ export async function raiseLimit(
 ): Promise<number | null> {
   const { rows } = await tx.query<{ limit_usd: number }>({
     text: `
-      update gateway_budgets b set told_at = null,
+      update gateway_budgets b set notified_at = null,
         limit_usd = round(least($4, greatest(limit_usd, case when period_started_at < gateway_period_start(period, $3)
           then 0 else spent_usd end + reserved_usd) + $2::numeric), 6)
       where id = $1 and organization_id = $5 and on_reached = 'pause' returning limit_usd::float8`,
@@ -184,7 +184,7 @@ export async function setSessionBudget(
     text:
       limitUsd === null
         ? 'delete from gateway_budgets where organization_id = $1 and session_id = $2 and $3::numeric is null'
-        : 'update gateway_budgets set limit_usd = $3, told_at = null where organization_id = $1 and session_id = $2 returning id',
+        : 'update gateway_budgets set limit_usd = $3, notified_at = null where organization_id = $1 and session_id = $2 returning id',
     values: [organizationId, sessionId, limitUsd],
   })
   if (limitUsd === null || rows.length > 0) return

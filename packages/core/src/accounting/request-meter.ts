@@ -1,6 +1,6 @@
 import { ApiError } from '@berth/platform/kit/api-error.ts'
 import { UpstreamError } from '@berth/platform/kit/upstream-error.ts'
-import { tellPast, tokenAttributes } from '@berth/platform/telemetry/observe.ts'
+import { recordPast, tokenAttributes } from '@berth/platform/telemetry/observe.ts'
 import type { Booking } from './booking.ts'
 import { costOf } from './cost.ts'
 import { endUserOf } from './end-user.ts'
@@ -43,11 +43,11 @@ export function openRecord(
 }
 
 /** Tells of a Run's model request, by the names that OpenTelemetry gives to calls of models. */
-function tellModelRequest(record: RequestRecord): void {
+function recordModelRequest(record: RequestRecord): void {
   const { organizationId, sessionId, runId, provider, model, usage, startedAt, durationMs, outcome, errorCode } = record
   if (sessionId === null || runId === null) return
   const beganMs = startedAt.getTime()
-  tellPast({ organizationId, sessionId, runId }, 'model request', {
+  recordPast({ organizationId, sessionId, runId }, 'model request', {
     beganMs,
     endedMs: beganMs + (durationMs ?? 0),
     error: outcome === 'failed' ? (errorCode ?? 'failed') : null,
@@ -165,7 +165,7 @@ export class RequestMeter {
   #measure(record: RequestRecord): void {
     const { provider, wire, credentialKind: credential, outcome, usage, costUsd, firstTokenMs, durationMs } = record
     const metrics = this.#metrics
-    tellModelRequest(record)
+    recordModelRequest(record)
     metrics.open.dec()
     metrics.requests.inc({ provider, wire, credential, outcome })
     metrics.duration.observe({ provider, wire }, (durationMs ?? 0) / 1000)

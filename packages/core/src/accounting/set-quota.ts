@@ -80,7 +80,7 @@ export async function setQuotas(
         delete from gateway_budgets b using locked l where b.id = l.id and l.removes
       )
       update gateway_budgets b set limit_usd = coalesce(l.limit_usd, b.limit_usd), on_reached = coalesce(l.on_reached, b.on_reached),
-        told_at = case when b.limit_usd = coalesce(l.limit_usd, b.limit_usd) then b.told_at end,
+        notified_at = case when b.limit_usd = coalesce(l.limit_usd, b.limit_usd) then b.notified_at end,
         spent_usd = case when b.period_started_at >= gateway_period_start(b.period, $3)
           then greatest(b.spent_usd, l.spent_usd) else b.spent_usd end
       from locked l where l.id = b.id and not l.removes`,

@@ -70,17 +70,17 @@ export class Hosts {
   /** Holds a host from now on, in place of one with the same id. */
   add(host: Host): void {
     this.#held.set(host.id, host)
-    this.#tell({ added: host.id })
+    this.#notify({ added: host.id })
   }
 
   /** Tells that the line to a held host stands again. */
   returned(id: string): void {
-    if (this.#held.has(id)) this.#tell({ added: id })
+    if (this.#held.has(id)) this.#notify({ added: id })
   }
 
   /** Holds a host no longer. Work for it ends here, and goes on at whoever holds it next. */
   remove(id: string): void {
-    if (this.#held.delete(id)) this.#tell({ removed: id })
+    if (this.#held.delete(id)) this.#notify({ removed: id })
   }
 
   /** @returns ends the subscription */
@@ -89,7 +89,7 @@ export class Hosts {
     return () => void this.#listeners.delete(listener)
   }
 
-  #tell(change: HostChange): void {
+  #notify(change: HostChange): void {
     for (const listener of this.#listeners) listener(change)
   }
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { nowMs, placeIn, type SpanPlace, tellRequest, within } from '@berth/platform/telemetry/observe.ts'
+import { nowMs, placeIn, type SpanPlace, recordRequest, within } from '@berth/platform/telemetry/observe.ts'
 import { readTraceparent } from '@berth/platform/telemetry/traceparent.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
@@ -21,7 +21,7 @@ export function observeRequests(app: FastifyInstance): void {
   app.addHook('onResponse', async (request, reply) => {
     const found = begun.get(request)
     if (found === undefined) return
-    tellRequest({
+    recordRequest({
       ...found,
       endedMs: nowMs(),
       method: request.method,

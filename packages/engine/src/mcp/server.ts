@@ -10,7 +10,7 @@ export interface Starting extends Omit<Connecting, 'name'> {
   /** Time from starting the process to receiving its list of tools. */
   readonly startMs: number
   /** Reports a server's trouble, in words that contain none of its secrets. */
-  readonly tell: (name: string, reason: string) => void
+  readonly report: (name: string, reason: string) => void
 }
 
 /**
@@ -91,6 +91,6 @@ export class Server {
 
   #because(reason: string): void {
     this.#trouble = this.tellable(reason)
-    this.#options.tell(this.config.name, this.#trouble)
+    this.#options.report(this.config.name, this.#trouble)
   }
 }

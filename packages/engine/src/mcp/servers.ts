@@ -15,7 +15,7 @@ export interface Notice {
   readonly reason: string
 }
 
-export interface ServersOptions extends Omit<Starting, 'tell' | 'changed'> {
+export interface ServersOptions extends Omit<Starting, 'report' | 'changed'> {
   /** Longest time that a Turn waits for starting servers; later tools come with the next model request. */
   readonly waitMs: number
 }
@@ -52,7 +52,7 @@ export class Servers {
         .slice(MAX_SERVERS)
         .map(({ name }) => ({ server: name, reason: `only ${MAX_SERVERS} servers are started` })),
     ]
-    for (const { server, reason } of this.#problems) this.#tell(server, reason)
+    for (const { server, reason } of this.#problems) this.#report(server, reason)
     this.#keep(configs.slice(0, MAX_SERVERS))
     const starts = Promise.all(this.#servers.map(server => server.start()))
     const waited = new AbortController()
@@ -88,7 +88,7 @@ export class Servers {
 
   /** Returns the notices that people have not seen yet, and clears them. */
   takeNotices(): readonly Notice[] {
-    for (const [name, names] of this.#current().leftOut) this.#tell(name, leftOutOf(names))
+    for (const [name, names] of this.#current().leftOut) this.#report(name, leftOutOf(names))
     return this.#notices.splice(0)
   }
 
@@ -112,7 +112,7 @@ export class Servers {
       changed: () => {
         this.#offer = null
       },
-      tell: (server: string, reason: string) => this.#tell(server, reason),
+      report: (server: string, reason: string) => this.#report(server, reason),
     }
     const next = configs.map(config => same(config) ?? new Server(config, options))
     for (const server of this.#servers) if (!next.includes(server)) void server.close()
@@ -121,7 +121,7 @@ export class Servers {
   }
 
   /** Adds a notice once: if a server fails again in the same way, people learn nothing new. */
-  #tell(server: string, reason: string): void {
+  #report(server: string, reason: string): void {
     const key = JSON.stringify([server, reason])
     if (this.#reported.has(key)) return
     this.#reported.add(key)

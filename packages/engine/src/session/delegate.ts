@@ -17,7 +17,7 @@ import { delegateReminder } from './system-prompt.ts'
 /** Model requests that a sub-agent may make. */
 const MAX_TURNS = 40
 /** Length of the task and the summary in the log; the tool's input and its result have the whole texts. */
-const MAX_TOLD = 4000
+const MAX_EVENT_TEXT = 4000
 
 /** Sub-agents that work at once; further ones wait. */
 const AT_ONCE = 4
@@ -79,7 +79,7 @@ export function delegate(parts: Delegating) {
       const delegationId = randomUUID()
       const updates = parts.updates(delegationId)
       const named = definition === undefined ? {} : { agent: definition.name }
-      updates.event({ type: 'delegation_started', data: { delegationId, task: task.slice(0, MAX_TOLD), ...named } })
+      updates.event({ type: 'delegation_started', data: { delegationId, task: task.slice(0, MAX_EVENT_TEXT), ...named } })
       const limits = new Limits({}, MAX_TURNS, parts.limits())
       const { agent: session } = await makeAgent({
         environment,
@@ -97,7 +97,7 @@ export function delegate(parts: Delegating) {
       const abort = () => void session.abort()
       signal?.addEventListener('abort', abort, { once: true })
       const end = (status: 'completed' | 'failed' | 'cancelled', summary = '') => {
-        const optional = summary === '' ? {} : { summary: summary.slice(0, MAX_TOLD) }
+        const optional = summary === '' ? {} : { summary: summary.slice(0, MAX_EVENT_TEXT) }
         updates.event({ type: 'delegation_completed', data: { delegationId, status, ...optional } })
       }
       try {

@@ -104,7 +104,7 @@ export class EngineSession {
     const { client, id, cwd, mcpServers, capabilities, environment } = opening
     this.#opening = opening
     this.#manager = manager
-    this.#updates = this.#tellAs()
+    this.#updates = this.#updatesOf()
     this.#people = {
       sessionId: id,
       capabilities,
@@ -299,7 +299,7 @@ export class EngineSession {
       servers: this.#servers,
       planning: () => this.#planning,
       limits: () => this.#limits,
-      updates: (delegationId: string) => this.#tellAs(delegationId),
+      updates: (delegationId: string) => this.#updatesOf(delegationId),
     }
     const tools = [
       ...workspaceTools(cwd, searchUrl, this.#background, this.#diagnostics),
@@ -340,7 +340,7 @@ export class EngineSession {
     return agent
   }
 
-  #tellAs(delegationId?: string): Updates {
+  #updatesOf(delegationId?: string): Updates {
     const { client, id, cwd } = this.#opening
     const viewOfTool = (name: string) => this.#servers.tools.find(({ definition }) => definition.name === name)
     return new Updates(client, id, cwd, viewOfTool, delegationId)

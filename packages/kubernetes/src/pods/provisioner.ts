@@ -118,7 +118,7 @@ export class Provisioner extends LoopingService {
     const came = hosts.filter(({ isConnected, id }) => isConnected && !this.#came.has(id))
     if (came.length > 0) this.#failing = notFailing
     this.#came = new Set([...hosts.filter(({ id }) => this.#came.has(id)), ...came].map(({ id }) => id))
-    this.#tellFaults(seen)
+    this.#reportFaults(seen)
     const plan = planPods(seen, hosts, { ...settings, template: template.name }, this.#failing, now)
     metrics.planned(plan.counts)
     metrics.paused(Math.max(0, (this.#failing.until.getTime() - now.getTime()) / 1000))
@@ -177,7 +177,7 @@ export class Provisioner extends LoopingService {
   }
 
   /** Counts each fault of a pod once, and tells of it. */
-  #tellFaults(seen: readonly ObservedPod[]): void {
+  #reportFaults(seen: readonly ObservedPod[]): void {
     const { log, metrics } = this.#options
     const reported = new Map<string, string>()
     for (const { uid, name, fault, detail } of seen) {

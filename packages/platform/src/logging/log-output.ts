@@ -70,7 +70,7 @@ export class LogOutput {
       const whole = await this.#writeBatch(text, lines.length)
       this.#held -= text.length
       // Report the gap when no lines wait, so that there is room for the report.
-      if (whole && this.#lines.length === 0) this.#tellGap()
+      if (whole && this.#lines.length === 0) this.#reportGap()
     }
     // In the same step as the last check: a later line starts the next round.
     this.#writing = null
@@ -90,7 +90,7 @@ export class LogOutput {
     return written === bytes.length
   }
 
-  #tellGap(): void {
+  #reportGap(): void {
     const gap = this.#dropped - this.#reported
     this.#reported = this.#dropped
     if (gap > 0 && !this.#closed) this.onGap(gap)

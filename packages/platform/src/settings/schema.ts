@@ -21,8 +21,8 @@ export function checked<T extends TSchema>(
   problem: string | ((value: Static<T>) => string),
 ): T {
   const check = (value: unknown) => !Check(type, value) || isRight(value as Static<T>)
-  const tell = (value: unknown) => (typeof problem === 'string' ? problem : problem(value as Static<T>))
-  return Type.Refine(type, check, tell) as unknown as T
+  const describe = (value: unknown) => (typeof problem === 'string' ? problem : problem(value as Static<T>))
+  return Type.Refine(type, check, describe) as unknown as T
 }
 
 /** A text that `parse` puts into its one spelling, if it accepts it. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { addObserver, observed, placeIn, rootOf, type Step, tellPast, within } from './observe.ts'
+import { addObserver, observed, placeIn, rootOf, type Step, recordPast, within } from './observe.ts'
 import { readTraceparent, traceparentOf } from './traceparent.ts'
 
 const of = { organizationId: 'o', sessionId: 's', runId: '0192d4a0-7b1c-4c2e-9a55-1f2e3d4c5b6a' }
@@ -34,7 +34,7 @@ test('a step lies within the step around it, and a failed one says how it failed
 test('a step that a request causes points to it, and work for no Run is no step', async () => {
   using seen = watch()
   const request = placeIn(`${'0'.repeat(31)}1`)
-  within(request, () => tellPast(of, 'admit', { beganMs: 1 }))
+  within(request, () => recordPast(of, 'admit', { beganMs: 1 }))
   await observed({ ...of, runId: null }, 'provision', async () => undefined)
   expect(seen.steps).toHaveLength(1)
   expect(seen.steps[0]).toMatchObject({ parent: root, cause: request })

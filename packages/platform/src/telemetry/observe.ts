@@ -155,19 +155,19 @@ export async function observed<T>(owner: WorkOf, name: StepName, work: (note: No
     error = failure instanceof Error ? failure.name : 'Error'
     throw failure
   } finally {
-    tellStep({ of, name, beganMs, endedMs: nowMs(), attributes, error, place, parent, cause })
+    recordStep({ of, name, beganMs, endedMs: nowMs(), attributes, error, place, parent, cause })
   }
 }
 
 /** Tells of a step that is already over. */
-export function tellPast(
+export function recordPast(
   { organizationId, sessionId, runId }: RunOf,
   name: StepName,
   { beganMs, endedMs = nowMs(), attributes = {}, error = null }: PastStep,
 ): void {
   if (observers.size === 0) return
   const of: RunOf = { organizationId, sessionId, runId }
-  tellStep({ of, name, beganMs, endedMs, attributes, error, ...placesFor(of) })
+  recordStep({ of, name, beganMs, endedMs, attributes, error, ...placesFor(of) })
 }
 
 /** When a past step began and ended, in milliseconds since 1970; absent: it ends now. */
@@ -179,12 +179,12 @@ export interface PastStep {
 }
 
 /** Tells that a Run has ended. Call it once the transaction has committed. */
-export function tellRunEnded(run: EndedRun): void {
+export function recordRunEnded(run: EndedRun): void {
   for (const observer of observers) observer.runEnded?.(run)
 }
 
 /** Tells of a request that was answered. */
-export function tellRequest(request: ServedRequest): void {
+export function recordRequest(request: ServedRequest): void {
   for (const observer of observers) observer.request?.(request)
 }
 
@@ -207,6 +207,6 @@ function placesFor({ runId }: RunOf): Pick<Step, 'place' | 'parent' | 'cause'> {
   }
 }
 
-function tellStep(step: Step): void {
+function recordStep(step: Step): void {
   for (const observer of observers) observer.step?.(step)
 }

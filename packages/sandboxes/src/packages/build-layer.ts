@@ -22,7 +22,7 @@ const DPKG = '/var/lib/dpkg'
 export async function buildLayer(
   directory: string,
   plan: LayerPlan,
-  tell: (text: string) => void,
+  onOutput: (text: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const build = join(directory, 'build')
@@ -37,7 +37,7 @@ export async function buildLayer(
     await runProgram('cp', ['-a', '--', DPKG, state], signal)
     // It may name users of the host that the layer does not have.
     await rm(join(state, 'dpkg', 'statoverride'), { force: true })
-    await installPackages(directory, build, plan, tell, signal)
+    await installPackages(directory, build, plan, onOutput, signal)
     await finishEtc(etc)
     await trim(directory)
   } finally {

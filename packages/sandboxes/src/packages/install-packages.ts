@@ -45,7 +45,7 @@ export async function installPackages(
   directory: string,
   build: string,
   { names, bwrap, firstUid }: LayerPlan,
-  tell: (text: string) => void,
+  onOutput: (text: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const at = (name: string) => join(directory, name)
@@ -72,7 +72,7 @@ export async function installPackages(
     ),
     build,
     firstUid,
-    tell,
+    onOutput,
     signal,
   )
 }
@@ -106,7 +106,7 @@ async function run(
   command: readonly string[],
   cwd: string,
   firstUid: number,
-  tell: (text: string) => void,
+  onOutput: (text: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const namespace = await makeUserNamespace()
@@ -129,7 +129,7 @@ async function run(
       stream?.setEncoding('utf8').on('data', (text: string) => {
         const before = output.text.length
         output.push(text)
-        tell(output.text.slice(before))
+        onOutput(output.text.slice(before))
       })
     const { promise, resolve, reject } = Promise.withResolvers<number | NodeJS.Signals | null>()
     child.on('error', reject)

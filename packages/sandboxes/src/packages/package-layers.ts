@@ -96,7 +96,7 @@ export class PackageLayers {
    */
   async provide(
     names: readonly string[],
-    tell: (text: string) => void,
+    onOutput: (text: string) => void,
     signal: AbortSignal,
     onWait: () => void,
   ): Promise<Layer> {
@@ -112,7 +112,7 @@ export class PackageLayers {
         const inTime = AbortSignal.any([abort, AbortSignal.timeout(BUILD_MS)])
         try {
           await withinDisk(fresh, LAYER_BYTES, inTime, within =>
-            buildLayer(fresh, { names, sources, bwrap, ...support }, tell, within),
+            buildLayer(fresh, { names, sources, bwrap, ...support }, onOutput, within),
           )
           isNew = true
         } catch (error) {

@@ -53,7 +53,7 @@ export interface SentEgress extends Pick<SandboxEgress, 'reach' | 'publicHosts'>
 }
 
 /** Returns whether only the worker can do what an egress says of public hosts. */
-export const isLent = ({ isLent: told = false, secrets = [] }: SandboxEgress): boolean => told || secrets.length > 0
+export const isLent = ({ isLent: lent = false, secrets = [] }: SandboxEgress): boolean => lent || secrets.length > 0
 
 export function sentEgress(egress: SandboxEgress): SentEgress {
   const { reach, publicHosts, gateway, service } = egress

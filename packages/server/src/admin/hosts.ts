@@ -39,7 +39,7 @@ export async function admitHost(variables: Variables, order: HostOrder): Promise
       if (organizationId !== null) await requireOrganization(tx, organizationId)
       const host = await admitNewHost(tx, { name, organizationId, pool, capacity, labels })
       const details = { name, pool, ...(capacity !== null && { capacity }), ...(order.labels?.length && { labels }) }
-      await tell(tx, { action: 'host.admitted', id: host.id, organizationId, details, now: clock.now() })
+      await audit(tx, { action: 'host.admitted', id: host.id, organizationId, details, now: clock.now() })
       return host
     }),
   )
@@ -59,7 +59,7 @@ export function setHost(variables: Variables, id: string, mark: HostMark): Promi
     await db.transaction(async tx => {
       const marked = await markHost(tx, id, mark)
       if (marked === undefined) throw unknown(id)
-      await tell(tx, { action: `host.${mark}`, id, organizationId: marked.organization_id, now: clock.now() })
+      await audit(tx, { action: `host.${mark}`, id, organizationId: marked.organization_id, now: clock.now() })
     })
     // Runs may have waited for its room, and its worker for the order to empty it.
     await announce(db, topics.queue, topics.leases)
@@ -82,7 +82,7 @@ export function declareHostLost(variables: Variables, id: string): Promise<numbe
         )
       }
       const details = { sandboxes: lost.leases }
-      await tell(tx, { action: 'host.lost', id, organizationId: lost.organization_id, details, now: clock.now() })
+      await audit(tx, { action: 'host.lost', id, organizationId: lost.organization_id, details, now: clock.now() })
       return lost.leases
     })
     await announce(db, topics.queue, topics.leases)
@@ -101,7 +101,7 @@ export function removeHost(variables: Variables, id: string): Promise<void> {
       if (deleted === undefined) throw unknown(id)
       if (deleted === 'held') throw new StartError(`host ${id} holds sandboxes; drain it first`)
       if (deleted === 'here') throw new StartError(`a worker runs on host ${id}; stop it first`)
-      await tell(tx, { action: 'host.removed', id, organizationId: deleted.organization_id, now: clock.now() })
+      await audit(tx, { action: 'host.removed', id, organizationId: deleted.organization_id, now: clock.now() })
     }),
   )
 }
@@ -124,7 +124,7 @@ interface Reported {
   readonly now: Date
 }
 
-const tell = (tx: Queryable, { action, id, organizationId, details, now }: Reported) =>
+const audit = (tx: Queryable, { action, id, organizationId, details, now }: Reported) =>
   appendAudit(
     tx,
     { organizationId, actor: operator, action, target: `host/${id}`, outcome: 'done', details: { ...details } },

@@ -39,7 +39,7 @@ export function consoleHandlers(context: Context, { streams, budget, life }: Str
   }
 
   /** The person's other tabs and browsers show the mark, too. */
-  const tellMark = (person: PersonPrincipal, { organizationId, sessionId }: SessionKey) =>
+  const notifyMark = (person: PersonPrincipal, { organizationId, sessionId }: SessionKey) =>
     context.wakeups.publish(topics.mark(organizationId, person.id, sessionId))
 
   return {
@@ -74,7 +74,7 @@ export function consoleHandlers(context: Context, { streams, budget, life }: Str
       const person = personOf(principal)
       const key = { organizationId: person.organizationId, sessionId }
       await readSession(context, person, key)
-      if (await markRead(db, key, person.id, sequence)) tellMark(person, key)
+      if (await markRead(db, key, person.id, sequence)) notifyMark(person, key)
       return { status: 200, body: { state: await stateOf(person, key) } }
     },
 
@@ -107,7 +107,7 @@ export function consoleHandlers(context: Context, { streams, budget, life }: Str
       const key = { organizationId: person.organizationId, sessionId }
       await readSession(context, person, key)
       await markPinned(db, key, person.id, pinned ? clock.now() : null)
-      tellMark(person, key)
+      notifyMark(person, key)
       return { status: 200, body: { state: await stateOf(person, key) } }
     },
   }

@@ -7,15 +7,15 @@ import { MAX_HEAD_BYTES, MAX_TAIL_BYTES } from './protocol.ts'
  * a bounded memory.
  */
 export class BoundedOutput {
-  readonly #tell: (message: { out: string } | { tail: string }) => void
+  readonly #report: (message: { out: string } | { tail: string }) => void
   readonly #decoder = new StringDecoder('utf8')
   #left = MAX_HEAD_BYTES
   #tail: Buffer[] = []
   #tailBytes = 0
   #isCut = false
 
-  constructor(tell: (message: { out: string } | { tail: string }) => void) {
-    this.#tell = tell
+  constructor(report: (message: { out: string } | { tail: string }) => void) {
+    this.#report = report
   }
 
   push(chunk: Buffer): void {
@@ -27,7 +27,7 @@ export class BoundedOutput {
     this.#take(this.#decoder.end())
     if (!this.#isCut) return
     const tail = Buffer.concat(this.#tail)
-    this.#tell({ tail: keepEnd(tail, MAX_TAIL_BYTES).toString() })
+    this.#report({ tail: keepEnd(tail, MAX_TAIL_BYTES).toString() })
   }
 
   #take(text: string): void {
@@ -38,7 +38,7 @@ export class BoundedOutput {
     const head = keepStart(bytes, this.#left)
     this.#left -= head.length
     this.#isCut = head.length < bytes.length
-    if (head.length > 0) this.#tell({ out: head.toString() })
+    if (head.length > 0) this.#report({ out: head.toString() })
   }
 
   #keep(bytes: Buffer): void {

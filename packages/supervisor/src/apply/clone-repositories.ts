@@ -27,7 +27,7 @@ const environment = { GIT_TERMINAL_PROMPT: '0', GIT_LFS_SKIP_SMUDGE: '1', GIT_AL
  */
 export async function cloneRepositories(
   { directory, repositories, timeoutMs }: CloneOrder,
-  tell: (line: string) => void,
+  report: (line: string) => void,
   stop: AbortSignal,
 ): Promise<CloneEnd> {
   const states: CloneState[] = repositories.map(({ path }) => (exists(join(directory, path)) ? 'kept' : null))
@@ -38,7 +38,7 @@ export async function cloneRepositories(
   const work = async () => {
     for (let next = missing.shift(); next !== undefined && !ending.aborted; next = missing.shift()) {
       const [index, entry] = next
-      const isCloned = await clone(join(directory, entry.path), entry, tell, ending)
+      const isCloned = await clone(join(directory, entry.path), entry, report, ending)
       // What a failure or an order has stopped has not failed itself.
       if (isCloned) states[index] = 'cloned'
       else if (!failed.signal.aborted && !stop.aborted) states[index] = 'failed'
@@ -57,7 +57,7 @@ function exists(path: string): boolean {
 async function clone(
   target: string,
   { url, branch, path }: CloneEntry,
-  tell: (line: string) => void,
+  report: (line: string) => void,
   stop: AbortSignal,
 ): Promise<boolean> {
   const args = [
@@ -67,16 +67,16 @@ async function clone(
     ...(branch === undefined ? [] : [`--branch=${branch}`]),
     ...['--', url, target],
   ]
-  tell(`cloning ${url} into ${path}`)
+  report(`cloning ${url} into ${path}`)
   const child = spawn('git', args, {
     detached: true,
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const outputs = [child.stdout, child.stderr].map(stream => tellLines(stream, line => tell(`${path}: ${line}`)))
+  const outputs = [child.stdout, child.stderr].map(stream => reportLines(stream, line => report(`${path}: ${line}`)))
   const exit = once(child, 'close').then(
     () => undefined,
-    (error: Error) => tell(`${path}: ${error.message}`),
+    (error: Error) => report(`${path}: ${error.message}`),
   )
   const { promise: stopped, resolve } = Promise.withResolvers<'stopped'>()
   const onStop = () => resolve('stopped')
@@ -95,8 +95,8 @@ async function clone(
   return child.exitCode === 0
 }
 
-async function tellLines(stream: Readable, tell: (line: string) => void): Promise<void> {
-  for await (const line of createInterface({ input: stream })) tell(line)
+async function reportLines(stream: Readable, report: (line: string) => void): Promise<void> {
+  for await (const line of createInterface({ input: stream })) report(line)
 }
 
 function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {

@@ -11,14 +11,14 @@ import { runSetup } from './run-setup.ts'
 const stop = new AbortController()
 process.on('SIGTERM', () => stop.abort())
 
-const tell = (message: ApplyMessage) => process.stdout.write(`${JSON.stringify(message)}\n`)
+const report = (message: ApplyMessage) => process.stdout.write(`${JSON.stringify(message)}\n`)
 
 async function main(): Promise<void> {
   const lines = createInterface({ input: process.stdin })
   for await (const line of lines) {
     // The worker that sent it is of the same release, so it needs no validation.
     const order: ApplyOrder = JSON.parse(line)
-    tell({ end: await ('clone' in order ? clone(order.clone) : runSetup(order.setup, tell, stop.signal)) })
+    report({ end: await ('clone' in order ? clone(order.clone) : runSetup(order.setup, report, stop.signal)) })
     break
   }
   // Behind all that was told: what a slow reader has not taken yet would go with this process, the end as well.
@@ -26,7 +26,7 @@ async function main(): Promise<void> {
 }
 
 async function clone(order: CloneOrder): Promise<CloneEnd> {
-  const output = new BoundedOutput(tell)
+  const output = new BoundedOutput(report)
   const end = await cloneRepositories(order, line => output.push(Buffer.from(`${line}\n`)), stop.signal)
   output.end()
   return end

@@ -20,7 +20,7 @@ const GRACE_MS = 500
  */
 export async function runSetup(
   { script, timeoutMs }: SetupOrder,
-  tell: (message: ApplyMessage) => void,
+  report: (message: ApplyMessage) => void,
   stop: AbortSignal,
 ): Promise<SetupEnd> {
   const directory = mkdtempSync(join(tmpdir(), 'berth-setup-'))
@@ -28,7 +28,7 @@ export async function runSetup(
     const files = { script: join(directory, 'setup'), env: join(directory, 'env'), path: join(directory, 'path') }
     writeFileSync(files.script, script, { mode: 0o600 })
     for (const path of [files.env, files.path]) writeFileSync(path, '', { mode: 0o600 })
-    const output = new BoundedOutput(tell)
+    const output = new BoundedOutput(report)
     const late = AbortSignal.timeout(timeoutMs)
     let exitCode: number | null
     {

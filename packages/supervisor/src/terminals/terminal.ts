@@ -90,7 +90,7 @@ export class Terminal {
       this.#child.stdout.resume()
     })
     if (scrollback.length > 0) this.#write(terminalFrames.output, scrollback)
-    if (this.#exit !== null) this.#tellExit(this.#exit)
+    if (this.#exit !== null) this.#reportExit(this.#exit)
     // Also after the exit: keys that nobody reads would cut off the answer to the page.
     this.#listen(socket, size).catch(() => socket.destroy())
   }
@@ -156,10 +156,10 @@ export class Terminal {
 
   #finish(exit: TerminalExit): void {
     this.#exit = exit
-    this.#tellExit(exit)
+    this.#reportExit(exit)
   }
 
-  #tellExit(exit: TerminalExit): void {
+  #reportExit(exit: TerminalExit): void {
     this.#write(terminalFrames.exit, Buffer.from(JSON.stringify(exit)))
     this.#socket?.end()
   }

@@ -5,7 +5,7 @@ import { wakeMerges } from '@berth/core/sessions/merges/merge-sql.ts'
 import { textAt } from '../payload-field.ts'
 
 /** Events of GitHub that tell something new of a pull request. */
-const telling: ReadonlySet<string> = new Set([
+const waking: ReadonlySet<string> = new Set([
   ...['check_run', 'check_suite', 'status'],
   ...['pull_request', 'pull_request_review', 'pull_request_review_comment', 'pull_request_review_thread'],
   ...['issue_comment', 'issues', 'push'],
@@ -25,7 +25,7 @@ export async function wakeOnEvent(
 ): Promise<void> {
   const repositoryId = textAt(body, 'repository.id')
   const address = URL.parse(textAt(body, 'repository.html_url') ?? '')
-  if (!telling.has(name) || repositoryId === null || address === null) return
+  if (!waking.has(name) || repositoryId === null || address === null) return
   const grant = await findGrantOf(db, grantee, { host: `github:${address.host}`, repositoryId })
   if (grant === null) return
   const at = { provider: grant.provider, repositoryId }

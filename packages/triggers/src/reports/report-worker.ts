@@ -15,7 +15,7 @@ import {
   readReportedRun,
   releaseReport,
 } from './report-sql.ts'
-import { type Telling, tellHost } from './tell-host.ts'
+import { type HostReport, reportToHost } from './report-to-host.ts'
 
 const SWEEP_MS = 1_000
 /** Between two looks for pull requests that were published after the end of a Run. */
@@ -68,7 +68,7 @@ export class ReportWorker extends WokenService {
     while (this.#underway.room > 0) {
       const due = await claimReport(db, by, { withPublications, except: this.#underway.full })
       if (due === null) return
-      const work = this.#tell(due).catch(error => this.failed(error))
+      const work = this.#report(due).catch(error => this.failed(error))
       this.#underway.add(due.organization_id, work)
       void work.then(() => this.#isStarted && this.wake())
     }
@@ -86,13 +86,13 @@ export class ReportWorker extends WokenService {
     })
   }
 
-  async #tell(due: DueReport): Promise<void> {
+  async #report(due: DueReport): Promise<void> {
     const { db, clock } = this.#context
     const run = await readReportedRun(db, due)
     if (run === null) return this.#close(due, {})
     const place = await this.#placeOf(due)
     if (typeof place === 'string') return this.#close(due, { comment_error: place, check_error: place })
-    const { written, later } = await tellHost({ ...place, due, run }, AbortSignal.timeout(HOST_MS))
+    const { written, later } = await reportToHost({ ...place, due, run }, AbortSignal.timeout(HOST_MS))
     const now = clock.now()
     if (later !== null && due.failures < FAILURES_MOST) {
       const pauseMs = Math.max(later.retryAfterMs ?? 0, pauseAfter(due.failures + 1))
@@ -112,7 +112,7 @@ export class ReportWorker extends WokenService {
   }
 
   /** Returns where a report is told, or the code that says why it cannot be. */
-  async #placeOf(due: DueReport): Promise<Omit<Telling, 'due' | 'run'> | string> {
+  async #placeOf(due: DueReport): Promise<Omit<HostReport, 'due' | 'run'> | string> {
     const { db, gitHosts, consoleUrl } = this.#context
     const grantee = { organizationId: due.organization_id, installationId: due.installation_id }
     if ((await readPrincipal(db, grantee)) === null) return 'authority_revoked'

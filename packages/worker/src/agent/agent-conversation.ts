@@ -212,7 +212,7 @@ export class AgentConversation {
       case 's':
         if (!replayed) {
           this.#requests.forgetWaiting()
-          this.#tellStopped()
+          this.#addStopped()
           this.#know({ generation: this.#facts.generation + 1, state: 'started', activePrompt: null })
         }
         break
@@ -272,7 +272,7 @@ export class AgentConversation {
   }
 
   /** Adds an Event of the worker's own to the reading, after everything read so far. */
-  tell(draft: EventDraft): void {
+  addDraft(draft: EventDraft): void {
     this.#drafts.push(draft)
   }
 
@@ -299,13 +299,13 @@ export class AgentConversation {
     const started = this.#facts.state === 'ready'
     const idle = started && !this.prompted
     this.#requests.exited()
-    this.#tellStopped()
+    this.#addStopped()
     this.#know({ state: 'exited', activePrompt: null })
     if (!idle) this.#end ??= { kind: 'exited', signal: typeof signal === 'string' ? signal : null, started }
   }
 
   /** A process ends with its commands in the background. */
-  #tellStopped(): void {
+  #addStopped(): void {
     const stopped = this.#reported.stopped(this.#prompt.runId)
     if (stopped !== null) this.#reported.add(this.#drafts, stopped)
   }
@@ -449,7 +449,7 @@ export class AgentConversation {
    */
   #ask(question: Question, offset: number, replayed: boolean, refusal: () => Order): void {
     if (replayed && this.#requests.isWaiting(offset)) return
-    const isReported = this.prompted && this.#asksPeople() && !replayed && this.#requests.canTell
+    const isReported = this.prompted && this.#asksPeople() && !replayed && this.#requests.hasRoom
     if (isReported && !isOverlong(question.agentRequest.id, MAX_REPLY_ID_BYTES))
       this.#requests.ask(question, offset, this.#drafts.length)
     else this.#requests.answerAtOnce(refusal(), offset)

@@ -58,7 +58,7 @@ export class AgentRequests {
   }
 
   /** True if the log can tell of one more request. */
-  get canTell(): boolean {
+  get hasRoom(): boolean {
     return this.#waiting.size < MAX_PENDING
   }
 

@@ -102,7 +102,7 @@ export async function applyEnvironment(
     // What setup left running belongs to the sandbox: a cancelled Run does not take it along.
     await context.driver.keepOrphans(applied.id)
     const attached = await underFence(context, claim, tx => attach(tx, context, claim, applied.id))
-    tell(context, claim)
+    notify(context, claim)
     return attached
   } catch (error) {
     if (error instanceof ApplyFailed) return fail(context, claim, error)
@@ -140,7 +140,7 @@ async function begin(
     if (!applying.had_begun) await appendEvents(tx, claim, [applyEvent(applying, 'started', now)], now)
     return isIdle && lease.environment_secrets !== null ? attach(tx, context, claim, lease.id) : applying
   })
-  tell(context, claim)
+  notify(context, claim)
   return begun
 }
 
@@ -224,6 +224,6 @@ async function fail(context: ExecutionContext, claim: Claim, { code, applied }: 
   throw new EnvironmentFailed(`an environment could not be applied: ${code}`)
 }
 
-function tell({ wakeups }: ExecutionContext, { organizationId, sessionId }: Claim): void {
+function notify({ wakeups }: ExecutionContext, { organizationId, sessionId }: Claim): void {
   wakeups.publish(topics.session(organizationId, sessionId))
 }

@@ -17,7 +17,7 @@ export class CheckOutput implements ProgramOutput {
   #stream: MaskingStream
   #text = new TextCollector(MAX_HEAD_BYTES)
   #ending: string | null = null
-  #told = ''
+  #reported = ''
 
   /** @param onTail hears the last 8 KiB so far while the program runs, if they have changed, at most every two seconds */
   constructor(redactor: Redactor, onTail: (tail: string) => Promise<void>) {
@@ -42,11 +42,11 @@ export class CheckOutput implements ProgramOutput {
     this.#ending = endOf(storable(this.#redactor.ending(text, true)), MAX_TAIL_BYTES)
   }
 
-  async tell(): Promise<void> {
+  async report(): Promise<void> {
     this.#text.append(storable(this.#stream.settled()))
     const tail = endOf(this.#text.text)
-    if (tail === this.#told) return
-    this.#told = tail
+    if (tail === this.#reported) return
+    this.#reported = tail
     await this.#onTail(tail)
   }
 

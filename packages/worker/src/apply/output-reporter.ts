@@ -19,7 +19,7 @@ const EVERY_MS = 1000
 const FIRST_MS = 300
 
 /** Takes what a program of an apply writes. */
-export type ProgramOutput = Pick<OutputReporter, 'begin' | 'push' | 'replaceTail' | 'dueInMs' | 'tell'>
+export type ProgramOutput = Pick<OutputReporter, 'begin' | 'push' | 'replaceTail' | 'dueInMs' | 'report'>
 
 /**
  * Tells what the processes of an apply write, masked and bounded.
@@ -87,7 +87,7 @@ export class OutputReporter {
    *
    * @throws ClaimLost
    */
-  async tell(): Promise<void> {
+  async report(): Promise<void> {
     this.#take(this.#stream.settled())
     await this.#append()
   }

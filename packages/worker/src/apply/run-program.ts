@@ -89,7 +89,7 @@ async function follow(parts: ProgramParts, program: Program, start: Start, signa
   for (let next = batches.next(); ; ) {
     const step = await Promise.race([next, watch.broken, watch.due])
     if (step === 'due') {
-      await output.tell()
+      await output.report()
       watch.notified()
       continue
     }
@@ -133,7 +133,7 @@ class Watch implements Disposable {
   readonly #broken = Promise.withResolvers<never>()
   readonly #timers = new Set<NodeJS.Timeout>()
   #due = Promise.withResolvers<'due'>()
-  #telling: NodeJS.Timeout | undefined
+  #reporting: NodeJS.Timeout | undefined
   /** True if the program was stopped because its time was over. */
   late = false
 
@@ -160,11 +160,11 @@ class Watch implements Disposable {
 
   /** Output may have arrived. */
   wrote(): void {
-    this.#telling ??= this.#later(async () => this.#due.resolve('due'), this.#parts.output.dueInMs)
+    this.#reporting ??= this.#later(async () => this.#due.resolve('due'), this.#parts.output.dueInMs)
   }
 
   notified(): void {
-    this.#telling = undefined
+    this.#reporting = undefined
     this.#due = Promise.withResolvers()
   }
 

@@ -21,7 +21,7 @@ import { announce, deadlineExceeded, settleLoss } from '../claim/finish.ts'
 import { taskOf } from '../claim/hold-sql.ts'
 import { underFence } from '../claim/under-fence.ts'
 import { collectPresented, keepPresented } from '../workspace/present-files.ts'
-import { recordPosition, spentOn, tellTools } from './reading-keeper.ts'
+import { recordPosition, spentOn, recordTools } from './reading-keeper.ts'
 
 /** The agent's Events exceeded the budget of one Run. */
 export const outOfEvents: Outcome = { status: 'failed', stopReason: 'max_response', errorCode: EVENT_BUDGET }
@@ -127,7 +127,7 @@ export async function recordEnd(
       await settleLoss(tx, context, claim, { sandboxLost: false, outcome: lost, keep })
     }
     await Promise.all([...read, open ? settle() : null])
-    if (open) tx.afterCommit?.(() => tellTools(claim, reading.drafts))
+    if (open) tx.afterCommit?.(() => recordTools(claim, reading.drafts))
   })
   announce(context, claim)
   await presented?.settle()
@@ -165,9 +165,9 @@ async function endWithResult(
   // The deadline costs the sandbox, and with it the agent that waits for people.
   if (outcome === deadlineExceeded) await closeInteractions(tx, claim, 'workspace_lost', now)
   const { summary, ...rest } = outcome
-  const tells = result.kind === 'kept' && summary !== undefined ? { ...rest, summary } : rest
+  const reported = result.kind === 'kept' && summary !== undefined ? { ...rest, summary } : rest
   const seal = begun && (outcome.status !== 'crashed' || outcome === deadlineExceeded)
-  await Promise.all([appended, endRun(tx, claim, runId, tells, now, { seal })])
+  await Promise.all([appended, endRun(tx, claim, runId, reported, now, { seal })])
 }
 
 async function keepResultRow(tx: Queryable, claim: RunClaim, result: Result, now: Date): Promise<EventDraft[]> {

@@ -1,4 +1,4 @@
-import { nowMs, type RunOf, tellPast } from '@berth/platform/telemetry/observe.ts'
+import { nowMs, type RunOf, recordPast } from '@berth/platform/telemetry/observe.ts'
 
 /** Tells how long this worker took to start the agent of an attempt, and how long the agent then worked. */
 export class AttemptSpans {
@@ -17,7 +17,7 @@ export class AttemptSpans {
     if (this.#promptedMs !== null) return
     const endedMs = nowMs()
     this.#promptedMs = endedMs
-    tellPast(this.#of, 'start agent', {
+    recordPast(this.#of, 'start agent', {
       beganMs: this.#beganMs,
       endedMs,
       attributes: { 'berth.runtime': this.#runtime },
@@ -31,7 +31,7 @@ export class AttemptSpans {
    */
   ended(status: string, begun: boolean): void {
     if (this.#promptedMs === null && !begun) return
-    tellPast(this.#of, 'prompt', {
+    recordPast(this.#of, 'prompt', {
       beganMs: this.#promptedMs ?? this.#beganMs,
       attributes: { 'berth.run.status': status, 'berth.taken_over': this.#promptedMs === null },
     })

@@ -14,7 +14,7 @@ import { shortTitle } from '@berth/core/sessions/session/title.ts'
 import { markSteered } from '@berth/core/sessions/turns/turn-sql.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
-import { nowMs, type RunOf, tellPast } from '@berth/platform/telemetry/observe.ts'
+import { nowMs, type RunOf, recordPast } from '@berth/platform/telemetry/observe.ts'
 import type { AgentFacts, Reading } from '../agent/agent-conversation.ts'
 import { type Claim, ClaimLost, type RunClaim, type Task } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
@@ -65,7 +65,7 @@ export class ReadingKeeper {
       await presentBeforeWaiting(this.#context, this.#claim, this.#leaseId)
     }
     const spent = await recordReading(this.#context, this.#claim, this.#leaseId, reading)
-    tellTools(this.#claim, drafts)
+    recordTools(this.#claim, drafts)
     this.#offset = offset
     this.#facts = facts
     this.#connection.ack(offset, replayFrom)
@@ -212,12 +212,12 @@ async function recordAsking(
 }
 
 /** Tells of the tool calls that a committed reading has ended, without their arguments and output. */
-export function tellTools(of: RunOf, drafts: readonly EventDraft[]): void {
+export function recordTools(of: RunOf, drafts: readonly EventDraft[]): void {
   for (const { type, data } of drafts) {
     if (type !== 'svc.activity.completed') continue
     const { name, kind, status, durationMs } = data as Record<string, unknown>
     const endedMs = nowMs()
-    tellPast(of, 'tool call', {
+    recordPast(of, 'tool call', {
       beganMs: endedMs - (typeof durationMs === 'number' ? durationMs : 0),
       endedMs,
       attributes: { 'gen_ai.tool.name': String(name), 'berth.tool.kind': String(kind) },

@@ -227,7 +227,7 @@ export class RunAttempt {
       this.#conversation.apply(record)
       position = record.end
       const output = position <= lease.journal_offset ? null : this.#output?.before(record)
-      if (output) this.#conversation.tell(output)
+      if (output) this.#conversation.addDraft(output)
       if (record.type === 'k') this.#move({ kind: 'read', key: record.key })
       if (this.#conversation.end !== null && !isRefused(this.#conversation) && (await this.#furtherPrompt()) === null)
         break
@@ -275,7 +275,7 @@ export class RunAttempt {
       // Nothing more belongs to the Run. This worker only reads the agent's output until the agent has stopped.
       this.#letGo()
       // But its state does, which the end of the attempt records.
-      for (const draft of stateOf(reading.drafts)) this.#conversation.tell(draft)
+      for (const draft of stateOf(reading.drafts)) this.#conversation.addDraft(draft)
     }
     if (reading.requests.some(({ ask }) => ask.kind === 'exit_plan_mode')) this.#further.notePlan()
     // A remembered approval rule answers a request in the same commit.
@@ -379,7 +379,7 @@ export class RunAttempt {
     let decided = outcome === null ? await this.#decided() : { outcome }
     if (decided !== null && this.#output !== null) {
       const settled = await this.#output.settle(decided, () => this.#lastAnswer())
-      for (const draft of settled.drafts) this.#conversation.tell(draft)
+      for (const draft of settled.drafts) this.#conversation.addDraft(draft)
       decided = settled.decided
     }
     // What it was refused belongs before its end.

@@ -14,7 +14,7 @@ import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
 
 /** Least time between two Events of output. */
-const TELL_MS = 1000
+const REPORT_MS = 1000
 
 /** How a fresh sandbox stands to the system packages of its environment. */
 export type SystemPackages =
@@ -71,27 +71,27 @@ async function install(
   output.begin()
   const failed = new AbortController()
   let pending = Promise.resolve()
-  const tellAgain = () => {
-    pending = pending.then(() => output.tell()).catch(error => failed.abort(error))
+  const reportAgain = () => {
+    pending = pending.then(() => output.report()).catch(error => failed.abort(error))
   }
-  const telling = setInterval(tellAgain, TELL_MS)
+  const reporting = setInterval(reportAgain, REPORT_MS)
   // Told only once the installation goes on for this Run, whatever becomes of the Run that began it.
   const onWait = () => {
     output.push(`berth: installing ${names.join(', ')}\n`)
-    tellAgain()
+    reportAgain()
   }
   let written = ''
-  const tell = (text: string) => {
+  const onOutput = (text: string) => {
     written += text
     output.push(text)
   }
   const made = await layers
-    .provide(names, tell, AbortSignal.any([signal, failed.signal]), onWait)
+    .provide(names, onOutput, AbortSignal.any([signal, failed.signal]), onWait)
     .catch(error => {
       if (isOutcome(error)) return error
       throw error
     })
-    .finally(() => clearInterval(telling))
+    .finally(() => clearInterval(reporting))
   await pending
   if (made instanceof PackagesFailed) {
     const { message } = made

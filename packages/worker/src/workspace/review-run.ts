@@ -16,7 +16,7 @@ import {
   setReviewFiles,
 } from '@berth/core/sessions/reviews/review-sql.ts'
 import { findRun } from '@berth/core/sessions/runs/run-sql.ts'
-import { tellChanged } from '@berth/core/sessions/session/session-sql.ts'
+import { markChanged } from '@berth/core/sessions/session/session-sql.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { observed } from '@berth/platform/telemetry/observe.ts'
@@ -130,7 +130,7 @@ async function record(context: ExecutionContext, claim: RunClaim, row: ReviewRow
     if (row.revision === revision && row.revision === announced) return false
     await insertReview(tx, claim, row)
     await setLastReviewed(tx, claim, row.revision)
-    if (row.files === 0 && announced === null) await tellChanged(tx, claim)
+    if (row.files === 0 && announced === null) await markChanged(tx, claim)
     else await appendEvents(tx, claim, [created(row, claim.runId)], context.clock.now())
     return true
   })

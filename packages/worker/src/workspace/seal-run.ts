@@ -13,7 +13,7 @@ import { appendEvents } from '@berth/core/sessions/log/append.ts'
 import type { EventDraft } from '@berth/core/sessions/log/envelope.ts'
 import { releaseFence } from '@berth/core/sessions/runs/fence-sql.ts'
 import { findRun } from '@berth/core/sessions/runs/run-sql.ts'
-import { tellChanged } from '@berth/core/sessions/session/session-sql.ts'
+import { markChanged } from '@berth/core/sessions/session/session-sql.ts'
 import { allSettled } from '@berth/platform/kit/all-settled.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
 import { observed } from '@berth/platform/telemetry/observe.ts'
@@ -47,7 +47,7 @@ export async function sealRun(context: ExecutionContext, claim: RunClaim, signal
       await insertCheckpoint(tx, claim, { ...sealed.checkpoint, sealed_at: now }, limits.sealsKept)
     } else {
       await dropParkedCheckpoint(tx, claim, claim.runId)
-      await tellChanged(tx, claim)
+      await markChanged(tx, claim)
     }
     const omissions = [...(sealed?.omissions ?? []), ...unreviewed]
     if (omissions.length > 0) await appendEvents(tx, claim, omissions, now)

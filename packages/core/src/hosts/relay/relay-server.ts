@@ -39,7 +39,7 @@ export class RelayServer implements AsyncDisposable {
   constructor(options: RelayOptions) {
     this.#options = options
     this.#server = createServer({ maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_MS })
-    this.#server.on('request', (request, response) => void this.#tell(request, response))
+    this.#server.on('request', (request, response) => void this.#answer(request, response))
     this.#server.on('upgrade', (request, socket, head) => void this.#attach(request, socket as Socket, head))
   }
 
@@ -75,7 +75,7 @@ export class RelayServer implements AsyncDisposable {
   }
 
   /** Tells whether a sandbox stands still. */
-  async #tell(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const admitted = this.#admit(request)
     if (typeof admitted === 'number') return void response.writeHead(admitted, { Connection: 'close' }).end()
     const isStopped = await Promise.resolve(admitted.door.isStopped(admitted.leaseId)).catch(() => false)

@@ -10,7 +10,7 @@ import {
   noteAnnounced,
   type PausingBudget,
   raiseLimit,
-  TOLD_SHARE,
+  NOTICE_SHARE,
 } from '../../accounting/pausing-budgets.ts'
 import { appendAudit } from '../../accounts/audit/append.ts'
 import type { Context } from '../../context.ts'
@@ -156,7 +156,7 @@ export async function askForBudget(
 }
 
 /** Tells a Session of the budgets of which at least 80 percent are spent; each is told of once. */
-export async function tellBudgets(
+export async function reportBudgets(
   { db, clock, wakeups }: Parts,
   run: RunKey,
   budgets: readonly PausingBudget[],
@@ -180,7 +180,7 @@ async function announcementsOf(
   const drafts = []
   for (const { id, scope, spent_usd: spentUsd, limit_usd: limitUsd, unreported } of budgets) {
     if (!unreported || !(await noteAnnounced(tx, organizationId, id, now))) continue
-    drafts.push({ type: 'svc.budget.reached' as const, runId, data: { scope, spentUsd, limitUsd, share: TOLD_SHARE } })
+    drafts.push({ type: 'svc.budget.reached' as const, runId, data: { scope, spentUsd, limitUsd, share: NOTICE_SHARE } })
   }
   return drafts
 }

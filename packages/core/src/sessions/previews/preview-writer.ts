@@ -58,7 +58,7 @@ export class PreviewWriter implements AsyncDisposable {
     await this.#writing
     if (this.#last === '') return
     try {
-      if (await deletePreview(this.#context.db, this.#key, this.#runId)) this.#tell()
+      if (await deletePreview(this.#context.db, this.#key, this.#runId)) this.#notify()
     } catch (error) {
       this.#context.log.debug({ err: error }, 'a preview could not be deleted')
     }
@@ -81,13 +81,13 @@ export class PreviewWriter implements AsyncDisposable {
     const isWatched = await writePreview(db, this.#key, this.#runId, preview, now)
     if (isWatched) {
       this.#last = preview
-      this.#tell()
+      this.#notify()
     } else if (this.#notBefore !== 0) {
       this.#notBefore = now.getTime() + REST_MS
     }
   }
 
-  #tell(): void {
+  #notify(): void {
     this.#context.wakeups.publish(topics.preview(this.#key.organizationId, this.#key.sessionId))
   }
 }

@@ -5,7 +5,7 @@ import type { WorkQueue } from '../../delivery/work-queue.ts'
 import { GitHostError } from '../../git-hosts/git-host.ts'
 import { hostRefusalCode } from '../../repositories/host-refusal.ts'
 import { cutText, storable } from '../log/bounded-text.ts'
-import { tellChanged } from '../session/session-sql.ts'
+import { markChanged } from '../session/session-sql.ts'
 import { makeReview } from './make-review.ts'
 import { openPlace } from './open-place.ts'
 import { ReviewRefused } from './review-place.ts'
@@ -54,7 +54,7 @@ async function answer(
     progress.answered = true
     await db.transaction(async tx => {
       if ('revision' in made) {
-        await tellChanged(tx, claim)
+        await markChanged(tx, claim)
         await insertReview(tx, claim, made)
       }
       await answerReview(tx, claim, made)

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Effort } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
-import { type EndedRun, tellRunEnded } from '@berth/platform/telemetry/observe.ts'
+import { type EndedRun, recordRunEnded } from '@berth/platform/telemetry/observe.ts'
 import { endReservations } from '../../accounting/gateway-request-sql.ts'
 import { usageOfRun } from '../../accounting/usage-of-run.ts'
 import { closeInteractions } from '../interactions/close-interactions.ts'
@@ -70,7 +70,7 @@ export async function endRun(
     queuedAt: finished.queued_at,
     endedAt: now,
   }
-  tx.afterCommit?.(() => tellRunEnded(ended))
+  tx.afterCommit?.(() => recordRunEnded(ended))
   await appendEvents(
     tx,
     key,

@@ -1,6 +1,6 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
-import { tellPast } from '@berth/platform/telemetry/observe.ts'
+import { recordPast } from '@berth/platform/telemetry/observe.ts'
 import { hasOpenQuestion } from '../interactions/interaction-sql.ts'
 import { appendEvents } from '../log/append.ts'
 import { offerParked } from './fence-sql.ts'
@@ -16,7 +16,7 @@ export async function resumeRun(tx: Queryable, key: SessionKey, runId: string, n
   const since = await markResumed(tx, key, runId, now)
   if (since !== null) {
     const waited = { beganMs: since.getTime(), endedMs: now.getTime() }
-    tx.afterCommit?.(() => tellPast({ ...key, runId }, 'wait for people', waited))
+    tx.afterCommit?.(() => recordPast({ ...key, runId }, 'wait for people', waited))
   }
   if (!(await offerParked(tx, key, runId))) return
   const ends = endOpenCalls(runId, await takeOpenCalls(tx, key, runId), true, now)

@@ -221,7 +221,7 @@ export async function saveAgentTitle(tx: Queryable, key: SessionKey, title: stri
 }
 
 /** Lets the feed tell the Session again, after a change beside its row. */
-export async function tellChanged(tx: Queryable, key: SessionKey): Promise<void> {
+export async function markChanged(tx: Queryable, key: SessionKey): Promise<void> {
   await tx.query({
     text: `update sessions set ${movedIn} where organization_id = $1 and id = $2`,
     values: [key.organizationId, key.sessionId],

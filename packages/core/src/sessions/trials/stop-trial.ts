@@ -28,7 +28,7 @@ export async function stopTrial(
     await concludeTrial(tx, key, 'asked', clock.now())
     return (await findTrial(tx, key)) ?? found
   })
-  tell(wakeups, key)
+  notify(wakeups, key)
   return toTrial(row)
 }
 
@@ -50,12 +50,12 @@ export async function stopLapsedTrials({ db, clock, wakeups }: Parts, signal: Ab
       })
       if (!ended) continue
       stopped += 1
-      tell(wakeups, key)
+      notify(wakeups, key)
     }
     if (lapsed.length < AT_ONCE) return stopped
   }
 }
 
-function tell(wakeups: Context['wakeups'], { organizationId, sessionId }: SessionKey): void {
+function notify(wakeups: Context['wakeups'], { organizationId, sessionId }: SessionKey): void {
   wakeups.publish(topics.session(organizationId, sessionId), topics.control(organizationId, sessionId), topics.leases)
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { OutputRequest } from '@berth/contract'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
-import { tellPast } from '@berth/platform/telemetry/observe.ts'
+import { recordPast } from '@berth/platform/telemetry/observe.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import { appendEvents } from '../log/append.ts'
 import { cutMasked, cutText } from '../log/bounded-text.ts'
@@ -43,7 +43,7 @@ export async function insertTurn(
   const key = { organizationId: session.organization_id, sessionId: session.id }
   const { model, effort, runtime } = session
   const runId = joined ?? randomUUID()
-  tx.afterCommit?.(() => tellPast({ ...key, runId }, 'admit', { beganMs: turn.now.getTime() }))
+  tx.afterCommit?.(() => recordPast({ ...key, runId }, 'admit', { beganMs: turn.now.getTime() }))
   const row: TurnRow = {
     session_id: session.id,
     id: turn.id,

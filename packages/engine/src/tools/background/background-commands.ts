@@ -80,9 +80,9 @@ export class BackgroundCommands {
     this.#commands.push(started)
     void started.ended.then(() => {
       this.#unreported.set(id, endOf(started))
-      this.#tell()
+      this.#notify()
     })
-    this.#tell()
+    this.#notify()
     return started
   }
 
@@ -144,7 +144,7 @@ export class BackgroundCommands {
     if (this.#begun > 0) await signalProcesses(undefined, `${MARK}=${this.#markOf('')}`, 'SIGKILL')
   }
 
-  #tell(): void {
+  #notify(): void {
     const ended = this.#commands.filter(({ status }) => status !== 'running')
     const forgotten = new Set(ended.slice(0, Math.max(0, this.#commands.length - MAX_LISTED)))
     this.#commands = this.#commands.filter(command => !forgotten.has(command))

@@ -35,11 +35,11 @@ export function explain(output: string): string {
     return 'as root it needs the capability SYS_ADMIN to mount; run Berth as an ordinary user, or set DATABASE_URL'
   }
   const lines = output.split('\n').map(line => line.trim())
-  const telling =
+  const reason =
     lines.find(line => line.includes('No space left on device')) ??
     lines.find(line => /\b(FATAL|PANIC):/.test(line)) ??
     lines.find(line => /\berror:/i.test(line)) ??
     lines.findLast(line => line !== '')
-  if (telling === undefined) return 'it logged no reason'
-  return telling.replace(/^.*?\b(?:FATAL|PANIC|error):\s*/i, '')
+  if (reason === undefined) return 'it logged no reason'
+  return reason.replace(/^.*?\b(?:FATAL|PANIC|error):\s*/i, '')
 }

@@ -1396,7 +1396,7 @@ create table gateway_budgets (
   period text not null check (period in ('day', 'month', 'total')),
   limit_usd numeric not null check (limit_usd >= 0), spent_usd numeric not null default 0,
   on_reached text not null default 'refuse' check (on_reached in ('pause', 'refuse')),
-  reserved_usd numeric not null default 0, told_at timestamptz,
+  reserved_usd numeric not null default 0, notified_at timestamptz,
   period_started_at timestamptz not null,
   foreign key (organization_id, session_id) references sessions,
   constraint gateway_budgets_of_period unique nulls not distinct
@@ -1408,7 +1408,7 @@ comment on table gateway_budgets is 'The most that an organization, or one of it
 comment on column gateway_budgets.on_reached is 'Whether Runs wait for people, or are refused. Everybody else is refused.';
 comment on column gateway_budgets.reserved_usd is 'The most that requests of Runs under way may cost, in whatever period they '
   'began. What one still holds when its Run ends is spent: a cost that is not known counts as the most that it may be.';
-comment on column gateway_budgets.told_at is 'When a Session was told that 80 percent of this period''s limit are spent.';
+comment on column gateway_budgets.notified_at is 'When a Session was told that 80 percent of this period''s limit are spent.';
 comment on column gateway_budgets.set_by is 'A bound of the organization''s own stays beside its operator''s, and both hold.';
 comment on column gateway_budgets.spent_usd is 'Of the period since `period_started_at`; in a later one it counts as nothing.';
 

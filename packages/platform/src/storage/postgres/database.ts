@@ -19,7 +19,7 @@ export interface Queryable {
   readonly masterKey?: MasterKey | undefined
   query<Row = never>(statement: string | Statement, values?: readonly unknown[]): Promise<Result<Row>>
   /** Calls `tell` once the transaction has committed, and never if it is rolled back. Absent: no transaction is open. */
-  afterCommit?(tell: () => void): void
+  afterCommit?(listener: () => void): void
 }
 
 /** How to run a transaction. */

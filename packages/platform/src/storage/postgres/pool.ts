@@ -148,7 +148,7 @@ async function transact<T>(
   let failure: unknown
   const transaction: Queryable = {
     masterKey,
-    afterCommit: tell => void listeners.push(tell),
+    afterCommit: listener => void listeners.push(listener),
     async query<Row>(statement: string | Statement, values?: readonly unknown[]) {
       // The connection may already serve another transaction.
       if (!open) throw new Error('a statement was sent after its transaction had ended')
@@ -185,7 +185,7 @@ async function transact<T>(
     if (failure instanceof DatabaseUnavailable) throw failure
     throw new Error('the transaction was rolled back: a failed statement was ignored in it', { cause: failure })
   }
-  for (const tell of listeners) tell()
+  for (const listener of listeners) listener()
   return value
 }
 

@@ -1,5 +1,5 @@
 import type { SessionCost } from '@berth/contract'
-import { scopeOf, TOLD_SHARE } from '@berth/core/accounting/pausing-budgets.ts'
+import { scopeOf, NOTICE_SHARE } from '@berth/core/accounting/pausing-budgets.ts'
 import { type GatewayUsage, noUsage } from '@berth/core/accounting/upstream.ts'
 import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
@@ -48,7 +48,7 @@ export async function listNearBudgets(
         case s.owner_kind when 'person' then s.owner_id else s.initiated_by end,
         case s.owner_kind when 'app_installation' then s.owner_id end) b
       where s.organization_id = $1 and s.id = $2 and b.period_started_at >= gateway_period_start(b.period, $3)
-        and b.spent_usd >= ${TOLD_SHARE} * b.limit_usd
+        and b.spent_usd >= ${NOTICE_SHARE} * b.limit_usd
       order by b.spent_usd / nullif(b.limit_usd, 0) desc nulls first`,
     values: [organizationId, sessionId, now],
   })

@@ -97,7 +97,7 @@ export class TerminalSession {
     } catch (error) {
       const reason: unknown = signal.aborted ? signal.reason : error
       hasExited = reason instanceof Stopped && reason.reason === 'exited'
-      if (reason instanceof Stopped) this.#tell({ ended: { reason: reason.reason, code: reason.code } })
+      if (reason instanceof Stopped) this.#reply({ ended: { reason: reason.reason, code: reason.code } })
       else if (!(reason instanceof PageLeft)) log.warn({ err: reason }, 'a terminal broke off')
       this.#socket.close(reason instanceof Stopped ? CLOSED : 1011)
       // What is typed may have waited for the shell. Unread, it would hold back the page's answer to the close.
@@ -165,7 +165,7 @@ export class TerminalSession {
     // A page that does not read must not hold the end of the terminal back.
     signal.addEventListener('abort', () => line.destroy(), { once: true })
     line.on('drain', () => this.#socket.resume())
-    this.#tell({ ready: { scrollback: answer.scrollback } })
+    this.#reply({ ready: { scrollback: answer.scrollback } })
     return line
   }
 
@@ -309,7 +309,7 @@ export class TerminalSession {
     return false
   }
 
-  #tell(message: object): void {
+  #reply(message: object): void {
     if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message))
   }
 

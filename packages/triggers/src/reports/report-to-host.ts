@@ -11,7 +11,7 @@ const CHECK_NAME = 'Berth'
 const SKEW_MS = 3_600_000
 
 /** A report, and where it is told. */
-export interface Telling {
+export interface HostReport {
   readonly due: DueReport
   readonly run: ReportedRun
   readonly talk: HostTalk
@@ -31,15 +31,15 @@ export interface Reported {
  * have written either without a record of it, so each is looked for before it is made. A part that the host refuses for
  * good is given up, and the other one is still told.
  */
-export async function tellHost(telling: Telling, signal: AbortSignal): Promise<Reported> {
-  const { due, run, sessionUrl } = telling
+export async function reportToHost(report: HostReport, signal: AbortSignal): Promise<Reported> {
+  const { due, run, sessionUrl } = report
   const text = reportText(run, sessionUrl)
   // Only the comment changes once a report has told the end, unless the trigger publishes.
   const hasCheck =
     due.head_oid !== null && due.check_error === null && (due.reported !== 'ended' || run.deliver_state !== null)
-  const check = hasCheck ? await tellCheck(telling, text, signal) : {}
+  const check = hasCheck ? await reportCheck(report, text, signal) : {}
   const hasComment = due.event.number !== null && due.comment_error === null
-  const comment = hasComment ? await tellComment(telling, text, signal) : {}
+  const comment = hasComment ? await reportComment(report, text, signal) : {}
   const { later: first = null, ...ofCheck } = check
   const { later: second = null, ...ofComment } = comment
   return { written: { ...ofCheck, ...ofComment }, later: longer(first, second) }
@@ -47,8 +47,8 @@ export async function tellHost(telling: Telling, signal: AbortSignal): Promise<R
 
 type Part = Partial<ReportRow> & { readonly later?: GitHostError }
 
-function tellCheck(
-  { due, talk, repository, sessionUrl }: Telling,
+function reportCheck(
+  { due, talk, repository, sessionUrl }: HostReport,
   text: ReportText,
   signal: AbortSignal,
 ): Promise<Part> {
@@ -67,7 +67,7 @@ function tellCheck(
   })
 }
 
-function tellComment({ due, talk, repository }: Telling, text: ReportText, signal: AbortSignal): Promise<Part> {
+function reportComment({ due, talk, repository }: HostReport, text: ReportText, signal: AbortSignal): Promise<Part> {
   const id = idOf(due)
   const body = commentOf(id, text)
   const number = due.event.number ?? 0
