@@ -52,7 +52,7 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
     return exitCode.completed
   }
   const id = randomUUID()
-  let isSaid = false
+  let isShown = false
   const { failed, facts } = await bringingBack(sessionId, io, async (): Promise<Asked> => {
     await say('reading the changes')
     const query = options.revision === undefined ? {} : { query: { revision: options.revision } }
@@ -65,8 +65,9 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
       if (verification.state !== 'passed') return { failed: verification, facts: null }
     }
     const facts = await publicationFacts(client, sessionId, review, { title, body, verified: options.verified })
-    if (!options.json && !isSaid) for (const line of factLines(facts, sessionId)) await io.stderr.line(`berth: ${line}`)
-    isSaid = true
+    if (!options.json && !isShown)
+      for (const line of factLines(facts, sessionId)) await io.stderr.line(`berth: ${line}`)
+    isShown = true
     await say('publishing them')
     await client.call('createPublication', {
       sessionId,

@@ -54,9 +54,9 @@ async function answer(
   const commit = published?.result?.commitSha
   const answers = new Map<string | null, string[]>()
   for (const [index, thread] of turn.threads.entries()) {
-    const said = answerTo(words, index + 1) || 'Done.'
+    const answer = answerTo(words, index + 1) || 'Done.'
     const before = answers.get(thread) ?? []
-    if (!before.includes(said)) answers.set(thread, [...before, said])
+    if (!before.includes(answer)) answers.set(thread, [...before, answer])
   }
   const since = new Date(new Date(turn.at).getTime() - CLOCKS_MS)
   const at = { number: row.pull_number, since }

@@ -67,8 +67,8 @@ export async function reviewLocalPull(
     const same =
       found !== null &&
       found.author_id === principal.id &&
-      JSON.stringify([found.state, found.body, found.comments.map(each => said(each, each.id))]) ===
-        JSON.stringify([state, body, comments.map(each => said(each))])
+      JSON.stringify([found.state, found.body, found.comments.map(each => comparable(each, each.id))]) ===
+        JSON.stringify([state, body, comments.map(each => comparable(each))])
     if (!same) throw refusal('local_review_conflict')
     return { created: false, review: toReview(found) }
   }
@@ -81,7 +81,7 @@ export async function reviewLocalPull(
 }
 
 /** Returns what a caller says in a comment, the same before it is written and after: an answer is at the place of its thread. */
-function said(
+function comparable(
   { path, line, threadId, body }: NonNullable<WriteLocalReview['comments']>[number] | LocalComment,
   id?: string,
 ) {
