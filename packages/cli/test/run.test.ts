@@ -91,14 +91,14 @@ test('run --output-schema sends the schema of the file, prints the value, and re
   expect(await it.ended()).toBe(0)
   expect(service.taken[0]?.body).toMatchObject({ initialTurn: { message: 'add up', output: { schema } } })
   expect(it.lines.at(-1)).toMatch(/svc\.run\.completed .*\{"sum":3\}$/)
-  for (const [content, says] of [
+  for (const [content, text] of [
     ['[]', 'is not a JSON Schema'],
     ['{', 'is not JSON'],
   ] as const) {
     writeFileSync(join(cwd, 'schema.json'), content)
     const refused = berth(service, ['run', '--output-schema', 'schema.json', 'add up'])
     expect(await refused.ended()).toBe(2)
-    expect(refused.stderr).toContain(says)
+    expect(refused.stderr).toContain(text)
   }
 })
 

@@ -32,7 +32,7 @@ export function notBorneOut(description: string, { files, verified }: ClaimFacts
     return files.some(({ path, previousPath = path }) => isNamed(path) || isNamed(previousPath))
   }
   return sentencesOf(description.slice(0, MOST_CHARACTERS)).flatMap(({ text, heading }): readonly Claim[] => {
-    const claims: Claim[] = !verified && saysChecksPass(text) ? [{ text }] : []
+    const claims: Claim[] = !verified && claimsChecks(text) ? [{ text }] : []
     const path = changedPath(text, heading)
     if (path !== undefined && !isChanged(path)) claims.push({ text, path })
     return claims
@@ -85,7 +85,7 @@ const claims = [
 const open =
   /\b(?:should|would|could|can|will|may|might|must|needs?|needed|to make|so|in order|make sure|ensures?|ensuring|until|once|when|whenever|while|if|unless|before|whether|wants?|expect(?:s|ed)?|let|lets|fail(?:s|ed|ing)?|not|never|cannot|longer|without|hopefully|please|requires?|required|blocks?|gates?|waits?|that|which|how|why|only|even though|despite|pretends?|says?|claims?|reports?|wrongly)\b|n['’]t\b/i
 
-function saysChecksPass(sentence: string): boolean {
+function claimsChecks(sentence: string): boolean {
   if (sentence.endsWith('?')) return false
   const plain = sentence.replaceAll('`', '')
   return claims.some(claim => {

@@ -21,7 +21,7 @@ import type { Clock } from '@berth/platform/kit/clock.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
 import { UpstreamError } from '@berth/platform/kit/upstream-error.ts'
 import { digestId } from '@berth/platform/kit/uuid.ts'
-import { saysSomething } from './formats/chat-relay.ts'
+import { hasContent } from './formats/chat-relay.ts'
 import { type BudgetParts, holdToBudgets } from './hold-to-budgets.ts'
 import { passThrough, type WrittenCall, writeCall } from './pass-through.ts'
 import type { ModelCatalog } from './providers/model-catalog.ts'
@@ -284,7 +284,7 @@ async function* metered(
 
 /** Returns whether translated frames hold model output; a role or an empty item does not count. */
 const hasBegun = (frames: string, wire: TranslatedWire) =>
-  wire === 'chat' ? saysSomething(frames) : frames.includes('"delta":"')
+  wire === 'chat' ? hasContent(frames) : frames.includes('"delta":"')
 
 /**
  * Combines the client's signal with a limit on the whole request, which also ends a provider that sends slowly for

@@ -90,10 +90,10 @@ export function demonstrationAgent(version: string): AgentApp {
 
 async function demonstrate(turn: Turn): Promise<PromptResponse> {
   const sample = readSample(turn.cwd)
-  if (sample === null) return say(turn, elsewhere)
+  if (sample === null) return write(turn, elsewhere)
   const { before, after, added } = sample
   const path = join(turn.cwd, FILE)
-  await say(turn, begun(added.name))
+  await write(turn, begun(added.name))
   await step(turn, 'read', `Read ${FILE}`, { content: [text(before)] })
   writeFileSync(path, after)
   await step(turn, 'edit', `Edit ${FILE}`, { content: [{ type: 'diff', path, oldText: before, newText: after }] })
@@ -125,13 +125,13 @@ async function check(turn: Turn, option: string): Promise<PromptResponse> {
   if (turn.signal.aborted || outcome.outcome === 'cancelled') return { stopReason: 'cancelled' }
   if (outcome.optionId !== 'allow') {
     await update(turn, { sessionUpdate: 'tool_call_update', toolCallId, status: 'failed' })
-    return say(turn, unchecked(option))
+    return write(turn, unchecked(option))
   }
   const { exitCode, output } = await runScript(CHECK, turn.cwd, turn.signal)
   if (turn.signal.aborted) return { stopReason: 'cancelled' }
   const status = exitCode === 0 ? 'completed' : 'failed'
   await update(turn, { sessionUpdate: 'tool_call_update', toolCallId, status, content: [text(output.text().text)] })
-  return say(
+  return write(
     turn,
     exitCode === 0 ? done(option) : `\`${CHECK}\` fails. The shell of this sandbox may differ from that of the sample.`,
   )
@@ -144,7 +144,7 @@ function step(turn: Turn, kind: 'read' | 'edit', title: string, { content }: Pic
   return update(turn, content === undefined ? call : { ...call, content })
 }
 
-async function say(turn: Turn, message: string): Promise<PromptResponse> {
+async function write(turn: Turn, message: string): Promise<PromptResponse> {
   await update(turn, { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: message } })
   return { stopReason: 'end_turn' }
 }

@@ -44,23 +44,23 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
   if (direct && options.follow) throw new UsageError('--direct opens no pull request to follow')
   requireFollow(options.follow, options)
   if (options.base !== undefined) await requireTarget(sessionId, options.base, client)
-  const say = progress(io, options.json === true)
+  const report = progress(io, options.json === true)
   if (options.restore) await attachWorkspace(sessionId, io)
   if (options.dryRun) {
-    await say('reading the changes')
+    await report('reading the changes')
     await showPublication(sessionId, options, io)
     return exitCode.completed
   }
   const id = randomUUID()
   let isShown = false
   const { failed, facts } = await bringingBack(sessionId, io, async (): Promise<Asked> => {
-    await say('reading the changes')
+    await report('reading the changes')
     const query = options.revision === undefined ? {} : { query: { revision: options.revision } }
     const { review } = await client.call('reviewRepository', { sessionId, ...query })
     const { revision } = review
     const { title, body } = await textFor(sessionId, options, client)
     if (options.verified) {
-      await say('checking them in a fresh sandbox')
+      await report('checking them in a fresh sandbox')
       const verification = await verify(sessionId, revision, io)
       if (verification.state !== 'passed') return { failed: verification, facts: null }
     }
@@ -68,7 +68,7 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
     if (!options.json && !isShown)
       for (const line of factLines(facts, sessionId)) await io.stderr.line(`berth: ${line}`)
     isShown = true
-    await say('publishing them')
+    await report('publishing them')
     await client.call('createPublication', {
       sessionId,
       publicationId: id,
@@ -89,14 +89,14 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
     await printVerification(failed, { ...io, stdout: io.stderr })
     return exitCode.failed
   }
-  await say('waiting for the Git host')
+  await report('waiting for the Git host')
   const publication = await settled(
     async () => (await client.call('getPublication', { sessionId, publicationId: id })).publication,
     ({ completedAt }) => completedAt !== undefined,
   )
   await stdout.line(options.json ? jsonLine({ ...publication, ...facts }) : printableLine(resultOf(publication)))
   const isFollowed = options.follow === true && publication.result?.pullRequest !== undefined
-  if (isFollowed) await say(`following it; \`berth pr show ${sessionId}\` says how it stands`)
+  if (isFollowed) await report(`following it; \`berth pr show ${sessionId}\` text how it stands`)
   return publication.status === 'succeeded' ? exitCode.completed : exitCode.failed
 }
 

@@ -133,11 +133,11 @@ async function admitUnlessLeft(
   { stderr }: CommandIo,
 ): Promise<Admission | null> {
   let admitting = true
-  const say = async () => {
+  const report = async () => {
     if (admitting)
       await stderr.line('berth: cancelling once the turn is admitted; interrupt again to exit without cancelling')
   }
-  cancel.then(say).catch(() => {})
+  cancel.then(report).catch(() => {})
   try {
     return await admit(leave)
   } catch (failure) {

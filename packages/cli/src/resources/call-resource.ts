@@ -60,8 +60,8 @@ export async function callResource(
   const answer = await call(client, operation, input)
   if (view.kind === 'bytes') return save(answer as Response, options.output, io)
   if (view.kind === 'done') {
-    const says = view.says.replace(/\{(\w+)\}/g, (_, name: string) => String(input[name]))
-    await stdout.line(options.json ? jsonLine(input) : printableLine(says))
+    const text = view.text.replace(/\{(\w+)\}/g, (_, name: string) => String(input[name]))
+    await stdout.line(options.json ? jsonLine(input) : printableLine(text))
     return exitCode.completed
   }
   const shown = view.member === undefined ? answer : valueAt(answer, view.member)

@@ -45,7 +45,7 @@ function argumentOf(name: string, { operation }: ResourceRow): ResourceArgument 
 
 function viewOf({ operation, columns, items, member, done }: ResourceRow, parameter = ''): ResourceView {
   const { answer, page } = operationTable[operation]
-  if (done !== undefined) return { kind: 'done', says: `${done} ${nounOf(parameter)} {${parameter}}` }
+  if (done !== undefined) return { kind: 'done', text: `${done} ${nounOf(parameter)} {${parameter}}` }
   if (answer === 'response') return { kind: 'bytes' }
   if (columns === undefined) return { kind: 'thing', ...(member !== undefined && { member }) }
   const path = items ?? page?.items

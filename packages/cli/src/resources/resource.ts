@@ -37,7 +37,7 @@ export type ResourceView =
   /** Shows a member of the answer; absent: the whole answer. */
   | { readonly kind: 'thing'; readonly member?: string }
   /** Prints a text, in which `{name}` stands for a member of the input. */
-  | { readonly kind: 'done'; readonly says: string }
+  | { readonly kind: 'done'; readonly text: string }
   | { readonly kind: 'bytes' }
 
 /** A command that calls one operation, as tables have it. The rest follows from the operation. */

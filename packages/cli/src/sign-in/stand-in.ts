@@ -7,7 +7,7 @@ import { ServiceClock } from '../service-clock.ts'
  * no earlier sign-in: its own key stands in for one that it refuses. Only where there is such a key is the service asked.
  * @param say tells the person that it does
  */
-export async function standIn(connection: Connection, say: (line: string) => Promise<void>): Promise<Connection> {
+export async function standIn(connection: Connection, report: (line: string) => Promise<void>): Promise<Connection> {
   const { standIn: local, origin } = connection
   if (local === undefined || origin.kind !== 'profile' || local.origin.kind !== 'key') return connection
   try {
@@ -16,7 +16,7 @@ export async function standIn(connection: Connection, say: (line: string) => Pro
   } catch (failure) {
     if (endedSignIn(failure, connection) === null) return connection
   }
-  await say(
+  await report(
     `the sign-in of profile ${origin.name} has ended, so this uses the key in ${local.origin.from}; \`berth login --profile ${origin.name}\` signs in again`,
   )
   return local

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { linkHost, saysHost } from './link-host.ts'
+import { linkHost, namesHost } from './link-host.ts'
 
 it.each([
   ['https://docs.example:8443/page?q#h', 'docs.example:8443'],
@@ -27,5 +27,5 @@ it.each([
   ['https://b.co.bank.example@b.co/', 'https://b.co.bank.example@b.co/', false],
   ['https://b\u00e4nk.example/', 'https://b\u00e4nk.example/', false],
 ])('knows whether the words %s say where %s leads', (words, url, expected) => {
-  expect(saysHost(words, url)).toBe(expected)
+  expect(namesHost(words, url)).toBe(expected)
 })

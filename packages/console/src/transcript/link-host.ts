@@ -12,7 +12,7 @@ export function linkHost(url: string): string {
  * Returns whether the words of a link already say where it leads: they are its host, or its whole URL with the host in
  * front. `https://bank.example@evil.example/` leads to the second of its hosts, so it does not say it.
  */
-export function saysHost(words: string, url: string): boolean {
+export function namesHost(words: string, url: string): boolean {
   const host = linkHost(url)
   if (words === host) return true
   const address = words.replace(/^(?:https?:\/\/|mailto:)/i, '')

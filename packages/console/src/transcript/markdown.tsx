@@ -3,7 +3,7 @@ import ReactMarkdown, { type Components } from 'react-markdown'
 import { CitedFile } from '../files/cited-file.tsx'
 import { printableLine } from '../ui/printable.ts'
 import { readGfm } from './gfm.ts'
-import { linkHost, saysHost } from './link-host.ts'
+import { linkHost, namesHost } from './link-host.ts'
 import { readBothWays } from './reading.ts'
 import { safeUrl } from './safe-url.ts'
 
@@ -13,7 +13,7 @@ const CodeBlock = lazy(async () => ({ default: (await import('./code-block.tsx')
 function AgentLink({ href, children }: ComponentProps<'a'>) {
   if (href === undefined || href === '') return <span>{children}</span>
   const host = printableLine(linkHost(href))
-  const namesHost = typeof children === 'string' && saysHost(children, href)
+  const namesHost = typeof children === 'string' && namesHost(children, href)
   return (
     <a href={href} target="_blank" rel="noopener noreferrer nofollow" title={host}>
       {children}

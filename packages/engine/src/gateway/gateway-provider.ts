@@ -167,7 +167,7 @@ export class GatewayProvider {
         if (event.type === 'toolcall_end') markInvalidArguments(event.toolCall, json.get(event.contentIndex))
         if (event.type !== 'error') stream.push(event)
         else if (event.reason === 'aborted') fail(stream, event.error, true)
-        else fail(stream, event.error, false, this.#say(model.id, faultIn(watched, event.error)))
+        else fail(stream, event.error, false, this.#describe(model.id, faultIn(watched, event.error)))
       }
     } catch (error) {
       fail(stream, emptyMessage(model), signal?.aborted === true, `model_response_invalid: ${String(error)}`)
@@ -180,7 +180,7 @@ export class GatewayProvider {
    * whether the conversation is too long. It could take any number for a status, so the gateway's message stays out.
    * The loop never retries "out of budget".
    */
-  #say(modelId: string, fault: ModelFault): string {
+  #describe(modelId: string, fault: ModelFault): string {
     const { code, transient, retryAfterMs = 0, detail } = fault
     this.#lastFault = fault
     process.stderr.write(`${JSON.stringify({ msg: 'a request to the model failed', code, detail })}\n`)

@@ -66,7 +66,7 @@ export class Updates {
     this.#send('_berth/event', { sessionId: this.#sessionId, ...event })
   }
 
-  say(text: string): void {
+  text(text: string): void {
     this.#chunk('agent_message_chunk', text)
   }
 

@@ -217,7 +217,7 @@ export class EngineSession {
     if (command === 'plan') this.#setPlanning(true)
     const hasMore = text.trim() !== '' || input.images.length > 0
     if (!hasMore && (command === 'plan' || command === 'clear')) {
-      this.#updates.say(command === 'plan' ? 'Plan mode is on.' : 'The conversation is cleared.')
+      this.#updates.text(command === 'plan' ? 'Plan mode is on.' : 'The conversation is cleared.')
       return { stopReason: 'completed' }
     }
     const modelId = orders.model ?? this.#manager.buildSessionContext().model?.modelId
@@ -246,7 +246,7 @@ export class EngineSession {
     if (changes !== null) {
       const isDone = () => !this.#planning && outcomeOf(this.#limits, this.#last).stopReason === 'completed'
       const parts = { agent, changes, cwd: this.#opening.cwd, signal, isDone }
-      await endWithChecks({ ...parts, checks: orders.checks, say: added => this.#updates.say(added) })
+      await endWithChecks({ ...parts, checks: orders.checks, text: added => this.#updates.text(added) })
     }
     return outcomeOf(this.#limits, this.#last)
   }
@@ -384,7 +384,7 @@ export class EngineSession {
   async #compact(agent: AgentSession, instructions: string): Promise<Outcome> {
     try {
       await agent.compact(instructions.trim() || undefined)
-      this.#updates.say('The conversation is compacted.')
+      this.#updates.text('The conversation is compacted.')
       return { stopReason: 'completed' }
     } catch (error) {
       const { reason } = this.#limits
@@ -392,7 +392,7 @@ export class EngineSession {
       const why = error instanceof Error ? error.message : String(error)
       if (!/^(Nothing to compact|Already compacted)/.test(why))
         return { stopReason: 'error', errorCode: 'compaction_failed' }
-      this.#updates.say('There is nothing to compact yet.')
+      this.#updates.text('There is nothing to compact yet.')
       return { stopReason: 'completed' }
     }
   }

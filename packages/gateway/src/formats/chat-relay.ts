@@ -7,7 +7,7 @@ import { frameData } from './frame-splitter.ts'
 import { readUsage, type StreamRelay } from './stream-relay.ts'
 
 /** Returns whether chunks hold model output. */
-export const saysSomething = (chunks: string): boolean =>
+export const hasContent = (chunks: string): boolean =>
   /"(?:content|reasoning_content|arguments)":\s?"[^"]|"tool_calls"/.test(chunks)
 
 /**
@@ -28,7 +28,7 @@ export class ChatRelay implements StreamRelay {
   }
 
   take(frame: Buffer): Buffer | string | null {
-    this.begun ||= saysSomething(frame.toString('latin1'))
+    this.begun ||= hasContent(frame.toString('latin1'))
     if (frame.includes('[DONE]') && frameData(frame).trim() === '[DONE]') {
       this.done = true
       return frame

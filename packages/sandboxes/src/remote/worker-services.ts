@@ -43,13 +43,13 @@ function serviceOf(callBack: CallBack, message: object): SandboxService {
         await relay(incoming, outgoing, upstream)
       } catch {
         if (outgoing.headersSent || left.signal.aborted) outgoing.destroy()
-        else sayAway(incoming, outgoing)
+        else answerAway(incoming, outgoing)
       }
     },
   }
 }
 
-function sayAway(incoming: IncomingMessage, outgoing: ServerResponse): void {
+function answerAway(incoming: IncomingMessage, outgoing: ServerResponse): void {
   incoming.resume()
   outgoing.writeHead(503, { 'Content-Type': 'text/plain; charset=utf-8', 'Retry-After': '2' })
   outgoing.end('the service of this machine is away; try again\n')

@@ -52,7 +52,7 @@ export const extensionsStep: ApplyStep = {
       const { reason: _, ...about } = result
       return {
         ...about,
-        ...activeBut([...extension.leftOut, ...skills.kept.map(saysKept), ...needs(extension, values)]),
+        ...activeBut([...extension.leftOut, ...skills.kept.map(keptNotice), ...needs(extension, values)]),
       }
     })
     return { extensions: installed, servers, skills: copied }
@@ -89,7 +89,7 @@ async function place(
   }
 }
 
-const saysKept = (name: string): string => `skill ${name}: something of this name is there already`
+const keptNotice = (name: string): string => `skill ${name}: something of this name is there already`
 
 function needs({ servers }: UnpackedExtension, values: Readonly<Record<string, string>>): readonly string[] {
   return servers.flatMap(server => {

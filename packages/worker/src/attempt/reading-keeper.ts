@@ -59,8 +59,8 @@ export class ReadingKeeper {
   async keep(reading: Reading): Promise<Spent | null> {
     const { drafts, requests, withdrawn, settled, title, facts, offset, replayFrom } = reading
     const hasNews = [drafts, requests, withdrawn, settled].some(part => part.length > 0) || title !== null
-    const says = hasNews || facts !== this.#facts
-    if (!says && offset - this.#offset < COMMIT_BYTES) return null
+    const isDue = hasNews || facts !== this.#facts
+    if (!isDue && offset - this.#offset < COMMIT_BYTES) return null
     if (requests.some(({ ask, declined }) => ask.kind !== 'approval' && declined !== true)) {
       await presentBeforeWaiting(this.#context, this.#claim, this.#leaseId)
     }

@@ -121,18 +121,20 @@ export class GitAccess {
             using _fetch = await this.#fetches.take(left.signal)
             return await this.#serveLocal(leaseId, repository, incoming, outgoing)
           }
-          if (operation === undefined || incoming.method !== 'POST') return say(incoming, outgoing, 404, 'unknown path')
+          if (operation === undefined || incoming.method !== 'POST')
+            return respond(incoming, outgoing, 404, 'unknown path')
           const answer = await this.#credential(leaseId, await readBody(incoming), operation === 'erase')
-          say(incoming, outgoing, 200, answer)
+          respond(incoming, outgoing, 200, answer)
         } catch (error) {
           if (error === left.signal.reason) return
           if (error instanceof SemaphoreCrowded)
-            return say(incoming, outgoing, 503, 'too many requests at once; wait for one to end')
-          if (error instanceof CredentialRefusal) return say(incoming, outgoing, error.status, error.message)
-          if (error instanceof ClaimLost) return say(incoming, outgoing, 503, 'another worker takes over; try again')
+            return respond(incoming, outgoing, 503, 'too many requests at once; wait for one to end')
+          if (error instanceof CredentialRefusal) return respond(incoming, outgoing, error.status, error.message)
+          if (error instanceof ClaimLost)
+            return respond(incoming, outgoing, 503, 'another worker takes over; try again')
           this.#context.log.warn({ err: error, leaseId }, 'a sandbox got no answer about a Git host')
           if (outgoing.headersSent) return void outgoing.destroy()
-          say(incoming, outgoing, 503, 'the worker could not ask; try again')
+          respond(incoming, outgoing, 503, 'the worker could not ask; try again')
         }
       },
     }
@@ -295,7 +297,7 @@ async function readBody(incoming: IncomingMessage): Promise<string> {
   throw new CredentialRefusal(403, 'send a credential description of a known length')
 }
 
-function say(incoming: IncomingMessage, outgoing: ServerResponse, status: number, answer: string): void {
+function respond(incoming: IncomingMessage, outgoing: ServerResponse, status: number, answer: string): void {
   // Reads and drops the rest of the body: closing while the client still writes would lose the answer.
   incoming.resume()
   outgoing.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' })

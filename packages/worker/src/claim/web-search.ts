@@ -51,7 +51,7 @@ export function withSearch({ search, log, isAtWork }: SearchParts, others: Sandb
   const answer = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const left = new AbortController()
     outgoing.once('close', () => left.abort())
-    const say = (status: number, text: string) => {
+    const respond = (status: number, text: string) => {
       incoming.resume()
       outgoing.writeHead(status, { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store' })
       outgoing.end(text)
@@ -60,13 +60,13 @@ export function withSearch({ search, log, isAtWork }: SearchParts, others: Sandb
       using _place = await places.take(left.signal)
       if (!isAtWork()) throw new SearchRefusal(403, 'no Run is active in this sandbox')
       const query = await readQuery(incoming)
-      say(200, JSON.stringify(await searchWeb(search, query, left.signal)))
+      respond(200, JSON.stringify(await searchWeb(search, query, left.signal)))
     } catch (error) {
       if (left.signal.aborted) return
-      if (error instanceof SemaphoreCrowded) return say(503, 'too many searches at once; wait for one to end')
+      if (error instanceof SemaphoreCrowded) return respond(503, 'too many searches at once; wait for one to end')
       if (!(error instanceof SearchRefusal)) throw error
       if (error.status === 502) log.warn({ err: error }, 'the search provider did not answer')
-      say(error.status, error.message)
+      respond(error.status, error.message)
     }
   }
   return {

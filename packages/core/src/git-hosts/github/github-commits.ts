@@ -1,5 +1,5 @@
 import { GitHostError, type HostSigning } from '../git-host.ts'
-import { says } from './github-errors.ts'
+import { matches } from './github-errors.ts'
 import type { Call } from './github-talk.ts'
 
 interface MadeCommit {
@@ -27,7 +27,7 @@ export function githubSigning(call: Call): HostSigning {
         return null
       } catch (error) {
         // So GitHub answers while no branch of a repository has a commit.
-        if (error instanceof GitHostError && error.kind === 'conflict' && says(error, /repository is empty/i))
+        if (error instanceof GitHostError && error.kind === 'conflict' && matches(error, /repository is empty/i))
           return null
         throw error
       }

@@ -31,7 +31,7 @@ export function wholeOf<Body>(data: Body): Body {
 }
 
 /** Returns true if the words of the host's answer match. */
-export function says({ cause }: GitHostError, pattern: RegExp): boolean {
+export function matches({ cause }: GitHostError, pattern: RegExp): boolean {
   const data = cause instanceof RequestError ? cause.response?.data : undefined
   return pattern.test(JSON.stringify(data ?? ''))
 }

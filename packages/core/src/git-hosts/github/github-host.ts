@@ -23,7 +23,7 @@ import type { HostFollowing } from '../host-following.ts'
 import { GitHubCalls, type Parameters, toInstallation, within } from './github-calls.ts'
 import { readChecks } from './github-checks.ts'
 import { githubSigning } from './github-commits.ts'
-import { says, wholeOf } from './github-errors.ts'
+import { matches, wholeOf } from './github-errors.ts'
 import { githubFollowing } from './github-following.ts'
 import { type ReadUrl, readUrlOf } from './github-logs.ts'
 import { githubPeople } from './github-people.ts'
@@ -175,7 +175,8 @@ export class GitHubHost implements GitHost, Disposable {
       return await this.#listBranches(ref, names, signal)
     } catch (error) {
       // So GitHub answers for refs of a repository without a commit.
-      if (error instanceof GitHostError && error.kind === 'conflict' && says(error, /repository is empty/i)) return []
+      if (error instanceof GitHostError && error.kind === 'conflict' && matches(error, /repository is empty/i))
+        return []
       throw error
     }
   }
@@ -231,7 +232,11 @@ export class GitHubHost implements GitHost, Disposable {
         ),
       )
     } catch (error) {
-      if (!(error instanceof GitHostError) || error.kind !== 'invalid' || !says(error, /pull request already exists/i))
+      if (
+        !(error instanceof GitHostError) ||
+        error.kind !== 'invalid' ||
+        !matches(error, /pull request already exists/i)
+      )
         throw error
       throw new GitHostError('conflict', 'a pull request is open for these branches', { cause: error })
     }

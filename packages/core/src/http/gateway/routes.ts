@@ -70,7 +70,7 @@ function registerRow(
           headers: { ...reply.getHeaders(), 'content-type': answer.contentType, 'x-accel-buffering': 'no' },
           pieces: answer.body,
           patienceMs: gateway.clientPatienceMs,
-        }).catch(sayNoMore)
+        }).catch(ignoreBroken)
         if (end === 'stalled') request.log.warn('disconnected a client that stopped reading')
         return reply
       } finally {
@@ -81,7 +81,7 @@ function registerRow(
 }
 
 /** Ignores the failure of a stream that already reported it; there is nothing left to send. */
-function sayNoMore(error: unknown): 'broken' {
+function ignoreBroken(error: unknown): 'broken' {
   if (error instanceof UpstreamError) return 'broken'
   throw error
 }

@@ -49,7 +49,7 @@ async function answer(
 ): Promise<void> {
   const { db, log } = context
   let reported = false
-  const say = async (made: ReviewRow | ReviewFailure) => {
+  const record = async (made: ReviewRow | ReviewFailure) => {
     // Before the claim is given up, so that no renewal in between takes it for lost.
     progress.answered = true
     await db.transaction(async tx => {
@@ -64,8 +64,8 @@ async function answer(
     context.wakeups.publish(topics.review(organizationId, sessionId), topics.session(organizationId, sessionId))
   }
   try {
-    const made = await review(context, claim, signal, say)
-    if ('failure' in made) await say(made)
+    const made = await review(context, claim, signal, record)
+    if ('failure' in made) await record(made)
     else if (made.files_sha256 !== null) {
       await setReviewFiles(db, claim, made.revision, made.files_sha256)
       context.wakeups.publish(topics.review(claim.organizationId, claim.sessionId))
@@ -81,7 +81,7 @@ async function review(
   context: DeliveryContext,
   claim: ReviewClaim,
   signal: AbortSignal,
-  say: (row: ReviewRow) => Promise<void>,
+  record: (row: ReviewRow) => Promise<void>,
 ): Promise<ReviewRow | ReviewFailure> {
   const { db, blobs, clock, log } = context
   let made = false
@@ -95,7 +95,7 @@ async function review(
       known: revision => findWholeReview(db, claim, revision),
       made: async row => {
         made = true
-        await say(row)
+        await record(row)
       },
       now: clock.now(),
       signal,
