@@ -53,7 +53,7 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
   }
   const id = randomUUID()
   let isShown = false
-  const { failed, facts } = await bringingBack(sessionId, io, async (): Promise<Asked> => {
+  const { failed, facts } = await bringingBack(sessionId, io, async (): Promise<Gathered> => {
     await report('reading the changes')
     const query = options.revision === undefined ? {} : { query: { revision: options.revision } }
     const { review } = await client.call('reviewRepository', { sessionId, ...query })
@@ -101,7 +101,7 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
 }
 
 /** What came of asking for a Publication: the verification that kept it back, or what was said before it. */
-type Asked =
+type Gathered =
   | { readonly failed: Verification; readonly facts: null }
   | { readonly failed: null; readonly facts: PublicationFacts }
 

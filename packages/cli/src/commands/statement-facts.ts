@@ -11,7 +11,7 @@ export function statementFacts(
   compared: StatementSubject,
 ): readonly Fact[] {
   const { session, publication, runs, runsOmitted = 0, signedAt, log } = predicate
-  const asked = [...new Set(runs.map(({ requestedBy }) => nameOf(requestedBy)))]
+  const requesters = [...new Set(runs.map(({ requestedBy }) => nameOf(requestedBy)))]
   const commit = subject.flatMap(({ digest }) => digest.gitCommit ?? [])[0] ?? ''
   const tree = subject.flatMap(({ digest }) => digest.gitTree ?? [])[0] ?? ''
   const published = publication.requestedBy === undefined ? [] : [`published by ${nameOf(publication.requestedBy)}`]
@@ -22,7 +22,7 @@ export function statementFacts(
     ['signed', `${signedAt} by key ${kid}`],
     ['checks', checkLines(predicate)],
     ['session', `${session.id}, ${counted(runs.length + runsOmitted, 'run')} of ${agents(predicate)}`],
-    ['people', [...asked.map(who => `asked for by ${who}`), ...published]],
+    ['people', [...requesters.map(who => `requesters for by ${who}`), ...published]],
     ['models', modelLines(predicate)],
     ['approvals', approvalLine(predicate)],
     [

@@ -1,8 +1,8 @@
 import { hostState } from '@berth/core/sessions/interactions/host-decision.ts'
 import {
-  type Asked,
   askForHost,
   closeAllowedElsewhere,
+  type HostAnswer,
   type HostQuestion,
 } from '@berth/core/sessions/interactions/host-question.ts'
 import { destinationOf, findHostFacts, markUsed } from '@berth/core/sessions/interactions/host-sql.ts'
@@ -29,7 +29,7 @@ interface Waiting {
 type RunHold = Pick<RunClaim, 'organizationId' | 'sessionId' | 'token' | 'holder' | 'runId'>
 
 /** What a connection is answered in the end. */
-export type Answer = Exclude<Asked, { readonly kind: 'open' | 'unasked' }>
+export type Answer = Exclude<HostAnswer, { readonly kind: 'open' | 'unasked' }>
 
 /**
  * The wait of all connections of a sandbox to one host and port. It asks once, sleeps until a wake-up, and reads the rows
@@ -100,18 +100,18 @@ export class HostWait {
     if (known !== undefined) return known
     const { clock, wakeups, approvalRules: rules, limits } = this.#context
     const { organizationId, sessionId } = this.#question
-    const asked = await underFence(this.#context, this.#claim, async (tx, task): Promise<Asked> => {
+    const answer = await underFence(this.#context, this.#claim, async (tx, task): Promise<HostAnswer> => {
       if (task !== 'run') return { kind: 'ending' }
       const by = { rules, approvalMs: limits.approvalMs, asksPeople: this.#asksPeople }
       return askForHost(tx, this.#question, by, clock.now())
     })
     this.#brief.keep(destinationOf(this.#question), asked)
     wakeups.publish(topics.session(organizationId, sessionId))
-    if (asked.kind === 'allowed' && asked.unused !== null) {
-      await markUsed(this.#context.db, this.#question, asked.unused, clock.now())
+    if (answer.kind === 'allowed' && answer.unused !== null) {
+      await markUsed(this.#context.db, this.#question, answer.unused, clock.now())
     }
     // Whatever is unasked again was decided and used up within this look.
-    return asked.kind === 'unasked' ? { kind: 'crowded' } : asked
+    return answer.kind === 'unasked' ? { kind: 'crowded' } : answer
   }
 
   /** The approval is of no use any more; if it cannot be closed now, its deadline closes it. */

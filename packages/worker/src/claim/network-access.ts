@@ -8,13 +8,13 @@ import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { fitsHost } from '@berth/platform/network/host-pattern.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
 import type { EgressDecision, EgressTarget, SandboxEgress } from '@berth/sandboxes/driver.ts'
-import { AskedHosts } from './asked-hosts.ts'
 import { BriefAnswers } from './brief-answers.ts'
 import { type Claim, ClaimLost } from './claim.ts'
 import { EgressWriter, type WriterTimes } from './egress-writer.ts'
 import { isRunOnLease } from './hold-sql.ts'
 import { type HostRefusal, refusalText } from './host-refusals.ts'
 import { type Answer, type AskingContext, HostWait } from './host-wait.ts'
+import { PendingHosts } from './pending-hosts.ts'
 
 /** Longest wait of a connection for people; the approval outlives it. */
 const MOST_WAIT_MS = 120_000
@@ -38,7 +38,7 @@ interface AtWork {
 /** A sandbox whose proxy this process serves, or on which it has a claim. */
 interface Sandbox {
   readonly writer: EgressWriter
-  readonly asked: AskedHosts
+  readonly pending: PendingHosts
   readonly brief: BriefAnswers
   /** Connections that are being decided about, also while they wait for a claim: the sandbox stays known until then. */
   deciding: number
@@ -84,7 +84,7 @@ export class NetworkAccess implements Disposable {
         if (sandbox.atWork !== atWork) return
         sandbox.atWork = null
         sandbox.writer.claim = null
-        sandbox.asked.end(new ClaimLost())
+        sandbox.pending.end(new ClaimLost())
         this.#forgetIdle(leaseId, sandbox)
       },
     }
@@ -121,9 +121,9 @@ export class NetworkAccess implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const { writer, asked } of this.#sandboxes.values()) {
+    for (const { writer, pending } of this.#sandboxes.values()) {
       writer.stop()
-      asked.end(new ClaimLost())
+      pending.end(new ClaimLost())
     }
     this.#sandboxes.clear()
   }
@@ -185,7 +185,7 @@ export class NetworkAccess implements Disposable {
     const patience = AbortSignal.timeout(Math.min(limits.approvalMs, this.#times.waitMs ?? MOST_WAIT_MS))
     try {
       const until = AbortSignal.any([signal, patience])
-      return await sandbox.asked.answer(destinationOf(question), until, shared => wait.answer(shared))
+      return await sandbox.pending.answer(destinationOf(question), until, shared => wait.answer(shared))
     } catch (error) {
       if (patience.aborted && !signal.aborted) return { kind: 'ending' }
       throw error
@@ -212,7 +212,7 @@ export class NetworkAccess implements Disposable {
         () => this.#forgetIdle(leaseId, made),
         this.#times,
       ),
-      asked: new AskedHosts(),
+      pending: new PendingHosts(),
       brief: new BriefAnswers(() => this.#context.clock.now().getTime()),
       deciding: 0,
       network: null,

@@ -17,7 +17,7 @@ import { cutText, storable } from '@berth/core/sessions/log/bounded-text.ts'
 import type { EventDraft } from '@berth/core/sessions/log/envelope.ts'
 import { openPlace } from '@berth/core/sessions/reviews/open-place.ts'
 import { ReviewRefused } from '@berth/core/sessions/reviews/review-place.ts'
-import type { AskedBring, Bring } from '@berth/core/sessions/turns/bring.ts'
+import type { Bring, RequestedBring } from '@berth/core/sessions/turns/bring.ts'
 import type { TurnRow } from '@berth/core/sessions/turns/turn.ts'
 import { observed } from '@berth/platform/telemetry/observe.ts'
 import type { LeaseScript } from '@berth/sandboxes/lease-program.ts'
@@ -105,7 +105,7 @@ async function plan(
   context: ExecutionContext,
   claim: RunClaim,
   lease: LeaseRow,
-  { id: turnId, bring }: { readonly id: string; readonly bring: readonly AskedBring[] },
+  { id: turnId, bring }: { readonly id: string; readonly bring: readonly RequestedBring[] },
   signal: AbortSignal,
 ): Promise<Planned> {
   for (const pauseMs of [...hostPausesMs, null]) {
@@ -146,7 +146,7 @@ async function requireSource(context: ExecutionContext, claim: RunClaim): Promis
 async function fetchBring(
   { sources }: ExecutionContext,
   source: DeliverySource,
-  bring: readonly AskedBring[],
+  bring: readonly RequestedBring[],
   signal: AbortSignal,
 ): Promise<readonly Bring[]> {
   const tip = async (): Promise<Bring> => {

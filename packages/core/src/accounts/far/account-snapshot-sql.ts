@@ -67,7 +67,7 @@ export async function readAccountChanges(
   const { rows } = await db.query<{ position: string | null; id: string; kind: Change['kind']; row: Change['row'] }>({
     name: 'read-standing-changes',
     text: `
-      with asked as (
+      with request as (
         select case when $1::xid8 >= pg_snapshot_xmax(pg_current_snapshot()) then '0'::xid8 else $1::xid8 end as position)
       select c.position::text, c.id, c.kind,
         coalesce(to_jsonb(o), to_jsonb(i), to_jsonb(m), to_jsonb(p), to_jsonb(s)) as row
@@ -82,7 +82,7 @@ export async function readAccountChanges(
       left join lateral (select id, disabled_at, unlinked_at from people where c.kind = 'person' and id = c.id) p on true
       left join lateral (select id, ended_at from sign_ins where c.kind = 'sign_in' and id = c.id) s on true
       where c.kind = any ($4) and c.position < pg_snapshot_xmin(pg_current_snapshot())
-        and (c.position, c.id) > ((select position from asked), $2::uuid)
+        and (c.position, c.id) > ((select position from request), $2::uuid)
       order by c.position, c.id limit $3`,
     values: [position, id, PAGE, kinds],
   })

@@ -51,8 +51,8 @@ export async function beginEvent(
       const author = { kind: row.started_by_kind, id: row.started_by_id }
       const { bring } = event
       if ((await findTurn(tx, claim, turnId)) === null) {
-        const asked = { id: turnId, message, replyTo: null, files: [], output: null, steers: false, author, now }
-        await beginTurn(context, tx, locked, { ...asked, ...(bring.length > 0 && { bring }) })
+        const request = { id: turnId, message, replyTo: null, files: [], output: null, steers: false, author, now }
+        await beginTurn(context, tx, locked, { ...request, ...(bring.length > 0 && { bring }) })
       }
       const seen = [...new Set([...row.seen, event.key, ...event.seen])].slice(-SEEN_MOST)
       const turns = [...row.turns, turn]

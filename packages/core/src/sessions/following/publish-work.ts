@@ -51,10 +51,10 @@ export async function publishWork(
     }
     if ((await findPublication(tx, claim, id)) === null) {
       const { title, body, branch, draft } = delivery
-      const asked = { id, request_hash: requestHash({ turnId, revision }), revision, title, body, branch, draft }
+      const request = { id, request_hash: requestHash({ turnId, revision }), revision, title, body, branch, draft }
       const { verificationId } = await verifiedState(tx, claim, locked.environment_id, revision)
       const by = { requested_by_kind: row.started_by_kind, requested_by_id: row.started_by_id }
-      const given = { ...asked, ...by, delivery: 'pull_request' as const, author: person, follow_up: null }
+      const given = { ...request, ...by, delivery: 'pull_request' as const, author: person, follow_up: null }
       await insertPublication(tx, claim, { ...given, verification_id: verificationId }, now)
     }
     const turns = [...row.turns.slice(0, -1), { ...turn.turn, publicationId: id }]
@@ -98,15 +98,15 @@ export async function mergeHead(
   if (!(await mayStillWrite(context, claim, session))) return needPerson(context, claim, facts, 'authority_revoked')
   const key = { ...claim, publicationId }
   const id = mergeIdOf(row, head)
-  const asked = { strategy: STRATEGY, mode: 'when_ready' as const, head }
+  const request = { strategy: STRATEGY, mode: 'when_ready' as const, head }
   await context.db.transaction(async tx => {
     await lockSession(tx, claim)
     if ((await findMerge(tx, key, id)) === null) {
       const merge = {
         id,
-        request_hash: requestHash(asked),
+        request_hash: requestHash(request),
         strategy: STRATEGY,
-        mode: asked.mode,
+        mode: request.mode,
         head_sha: head,
       } as const
       await insertMerge(

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { hostState, type LastAsked } from './host-decision.ts'
+import { hostState, type LastQuestion } from './host-decision.ts'
 
 const now = new Date('2026-01-01T12:00:00Z')
 const ago = (ms: number) => new Date(now.getTime() - ms)
-const last = (more: Partial<LastAsked>): LastAsked => ({
+const last = (more: Partial<LastQuestion>): LastQuestion => ({
   id: 'i',
   status: 'resolved',
   resolution: null,

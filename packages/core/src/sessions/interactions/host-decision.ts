@@ -4,7 +4,7 @@ import type { InteractionRow } from './interaction.ts'
 const ONCE_MS = 60_000
 
 /** The newest approval of a Run about a host and port, as far as it decides about the next connection. */
-export type LastAsked = Pick<
+export type LastQuestion = Pick<
   InteractionRow,
   'id' | 'status' | 'resolution' | 'deadline' | 'delivered_at' | 'decided_by_kind' | 'lease_id'
 >
@@ -26,7 +26,7 @@ export type HostState =
  *        │                 └── deny, deadline ──▶ refused                                      │
  *        └─────────────────────────────────────────────────────────────────────────────────────┘
  */
-export function hostState(isAllowedForEnvironment: boolean, last: LastAsked | null, now: Date): HostState {
+export function hostState(isAllowedForEnvironment: boolean, last: LastQuestion | null, now: Date): HostState {
   if (isAllowedForEnvironment) return { kind: 'allowed', unused: null }
   if (last === null) return { kind: 'unasked' }
   if (last.status === 'open') return { kind: 'open', id: last.id, deadline: last.deadline }

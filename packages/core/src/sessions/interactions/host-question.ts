@@ -8,14 +8,14 @@ import { findRun } from '../runs/run-sql.ts'
 import { isAllowed } from './approval-rules.ts'
 import type { HostState } from './host-decision.ts'
 import { hostState } from './host-decision.ts'
-import { countAskedHosts, destinationOf, findHostFacts, type WantedHost } from './host-sql.ts'
+import { countHostQuestions, destinationOf, findHostFacts, type WantedHost } from './host-sql.ts'
 import { interactionEvent } from './interaction.ts'
 import { nextOwnOffset, resolveOpen } from './interaction-sql.ts'
 import { allowance, openInteraction } from './open-interactions.ts'
 
 /** Hosts of one Run that people are asked about at once, and in all. */
 const MOST_OPEN = 8
-const MOST_ASKED = 200
+const MOST_QUESTIONS = 200
 /** Characters that are shown of a program's own name for itself. */
 const PROGRAM_CHARACTERS = 120
 
@@ -38,7 +38,7 @@ export interface HostAsking {
 }
 
 /** What a connection is answered that nothing has decided about. */
-export type Asked = HostState | { readonly kind: 'nobody' | 'crowded' | 'ending' | 'secret' }
+export type HostAnswer = HostState | { readonly kind: 'nobody' | 'crowded' | 'ending' | 'secret' }
 
 /**
  * Asks people whether a program may reach a host, unless that is decided already. The platform asks and not the agent, so the
@@ -50,7 +50,7 @@ export async function askForHost(
   question: HostQuestion,
   { rules, approvalMs, asksPeople }: HostAsking,
   now: Date,
-): Promise<Asked> {
+): Promise<HostAnswer> {
   const { allowedBy, last } = await findHostFacts(tx, question)
   const state = hostState(allowedBy !== null, last, now)
   if (state.kind !== 'unasked') return state
@@ -59,8 +59,8 @@ export async function askForHost(
   // No row may hold a secret as it is, and nobody is to be led to allow one out.
   const redactor = await sessionRedactor(tx, question)
   if (redactor.text(question.host) !== question.host) return { kind: 'secret' }
-  const { open, all } = await countAskedHosts(tx, question, question.runId)
-  if (open >= MOST_OPEN || all >= MOST_ASKED) return { kind: 'crowded' }
+  const { open, all } = await countHostQuestions(tx, question, question.runId)
+  if (open >= MOST_OPEN || all >= MOST_QUESTIONS) return { kind: 'crowded' }
   const { organizationId, sessionId, runId, leaseId, runtime } = question
   const asking = { organizationId, sessionId, runId, leaseId, now, runtime, rules, approvalMs, cancelled: false }
   const destination = destinationOf(question)
@@ -70,8 +70,8 @@ export async function askForHost(
   const agentRequest = { environmentId, host }
   const offset = await nextOwnOffset(tx, leaseId)
   await appendEvents(tx, question, await openInteraction(tx, asking, { offset, ask, agentRequest, destination }), now)
-  const asked = await findHostFacts(tx, question)
-  return hostState(false, asked.last, now)
+  const facts = await findHostFacts(tx, question)
+  return hostState(false, facts.last, now)
 }
 
 /** Returns whether a rule of the operator's allows a connection, for work that has no Run to ask in. */

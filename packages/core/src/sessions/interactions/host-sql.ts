@@ -1,6 +1,6 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
-import type { LastAsked } from './host-decision.ts'
+import type { LastQuestion } from './host-decision.ts'
 import type { InteractionRow } from './interaction.ts'
 
 /** A connection that a Run's sandbox wants. */
@@ -17,13 +17,13 @@ export const destinationOf = ({ host, port }: Pick<WantedHost, 'host' | 'port'>)
 export interface HostFacts {
   /** Who allowed it for the environment; null: nobody did. */
   readonly allowedBy: { readonly kind: 'person' | 'app_installation'; readonly id: string } | null
-  readonly last: LastAsked | null
+  readonly last: LastQuestion | null
 }
 
 /** Reads what was decided about a host, in one statement, by primary key and on `interactions_of_hosts`. */
 export async function findHostFacts(db: Queryable, wanted: WantedHost): Promise<HostFacts> {
   const { rows } = await db.query<
-    (LastAsked | { readonly id: null }) & {
+    (LastQuestion | { readonly id: null }) & {
       readonly by_kind: 'person' | 'app_installation' | null
       readonly by_id: string | null
     }
@@ -51,11 +51,11 @@ export async function findHostFacts(db: Queryable, wanted: WantedHost): Promise<
   const [row] = rows
   if (row === undefined) return { allowedBy: null, last: null }
   const { by_kind: kind, by_id: id, ...last } = row
-  return { allowedBy: kind === null || id === null ? null : { kind, id }, last: isAsked(last) ? last : null }
+  return { allowedBy: kind === null || id === null ? null : { kind, id }, last: isQuestion(last) ? last : null }
 }
 
 /** The row has the columns of an approval also if there is none. */
-const isAsked = (row: LastAsked | { readonly id: null }): row is LastAsked => row.id !== null
+const isQuestion = (row: LastQuestion | { readonly id: null }): row is LastQuestion => row.id !== null
 
 /** Returns who allowed a host for an environment; null if nobody did. */
 export async function findAllowedBy(
@@ -73,7 +73,7 @@ export async function findAllowedBy(
 }
 
 /** Counts the approvals about hosts of a Run: those that are open, and all. */
-export async function countAskedHosts(
+export async function countHostQuestions(
   tx: Queryable,
   key: SessionKey,
   runId: string,

@@ -60,7 +60,7 @@ export interface PublicationRow {
   readonly error_code: PublicationError | null
   readonly obstacle: Obstacle | null
   /** The follow-up that was asked for with it; it begins once the pull request is there. */
-  readonly follow_up: AskedFollowUp | null
+  readonly follow_up: RequestedFollowUp | null
   readonly failures: number
   readonly created_at: Date
   readonly updated_at: Date
@@ -68,7 +68,7 @@ export interface PublicationRow {
 }
 
 /** A follow-up that was asked for, and by whom. */
-export interface AskedFollowUp {
+export interface RequestedFollowUp {
   readonly request: FollowUpRequest
   readonly by: { readonly kind: 'person' | 'app_installation'; readonly id: string }
 }

@@ -9,10 +9,10 @@ export interface Bring {
 }
 
 /** The same as a Turn asks for it. Of the base, null is the tip at the time when the Run begins. */
-export type AskedBring = Bring | { readonly kind: 'base'; readonly oid: null }
+export type RequestedBring = Bring | { readonly kind: 'base'; readonly oid: null }
 
 /** What the service itself adds to a Turn that it admits. A caller of the API can ask for the tip of the base alone. */
 export interface PlatformTurn {
   /** At most one of each kind, for a Session with a repository. */
-  readonly bring?: readonly AskedBring[]
+  readonly bring?: readonly RequestedBring[]
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Effort, Turn } from '@berth/contract'
-import type { AskedBring } from './bring.ts'
+import type { RequestedBring } from './bring.ts'
 
 /** A file of a Turn as the database stores it; its bytes are a blob. */
 export interface StoredFile {
@@ -24,7 +24,7 @@ export interface TurnRow {
   /** The state of a message that steers a Run; null for every other Turn. */
   readonly steering: 'waiting' | 'taken' | 'missed' | null
   /** Commits that come into the workspace before the agent begins; null for most Turns. */
-  readonly bring: readonly AskedBring[] | null
+  readonly bring: readonly RequestedBring[] | null
   readonly model: string | null
   readonly effort: Effort | null
   readonly runtime: string | null

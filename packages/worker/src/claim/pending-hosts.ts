@@ -8,7 +8,7 @@ interface Waiting {
 }
 
 /** The hosts that connections of one sandbox wait for: all connections to one host and port share a wait. */
-export class AskedHosts {
+export class PendingHosts {
   readonly #waiting = new Map<string, Waiting>()
 
   get size(): number {
