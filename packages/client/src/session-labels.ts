@@ -2,8 +2,8 @@ import type { Session } from './generated/types.ts'
 
 /** Returns a status in words for people: `ready_to_review` is `Ready to review`. */
 export const statusLabel = (status: Session['status']): string => {
-  const words = status.replaceAll('_', ' ')
-  return words.charAt(0).toUpperCase() + words.slice(1)
+  const text = status.replaceAll('_', ' ')
+  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 /** Returns in a few words why a Session failed or was stopped; '' if there is nothing to say. */

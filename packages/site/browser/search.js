@@ -25,8 +25,8 @@ export function setUpSearch(form, root) {
   }
 
   const show = async () => {
-    const words = input.value.trim()
-    if (words === '') return close()
+    const query = input.value.trim()
+    if (query === '') return close()
     let index
     try {
       index = await load()
@@ -35,8 +35,8 @@ export function setUpSearch(form, root) {
       list.hidden = false
       return
     }
-    if (words !== input.value.trim()) return
-    const found = find(index, words).slice(0, shown)
+    if (query !== input.value.trim()) return
+    const found = find(index, query).slice(0, shown)
     list.replaceChildren(...(found.length === 0 ? [message('Nothing found.')] : found.map(each => result(each, root))))
     list.hidden = false
     status.textContent = found.length === 0 ? 'Nothing found' : `${found.length} results`

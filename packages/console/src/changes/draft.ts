@@ -27,8 +27,8 @@ export function draftOf(
     return `- ${codeSpan(printable(path.replaceAll(/\p{Cc}/gu, '')))} ${status}, +${additions} −${deletions}`
   })
   const more = review.files.length - listed.length
-  const { title, body: words } = pullRequestDraft(message, session.title)
-  const shown = printable(words)
+  const { title, body: text } = pullRequestDraft(message, session.title)
+  const shown = printable(text)
   const beginning = beginningOf(shown, messageCharacters)
   const body = [
     ...(beginning === '' ? [] : [withClosedFence(beginning === shown ? beginning : `${beginning}…`), '']),

@@ -65,9 +65,9 @@ export function ExposureFields(props: {
                     set({ place, placeName: place === 'header' ? 'Authorization' : '', format: '' })
                   }}
                 >
-                  {Object.entries(places).map(([value, [words]]) => (
+                  {Object.entries(places).map(([value, [label]]) => (
                     <option key={value} value={value}>
-                      {words}
+                      {label}
                     </option>
                   ))}
                 </Select>

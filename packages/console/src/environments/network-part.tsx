@@ -26,9 +26,9 @@ export function NetworkPart({ form, issues, readOnly, names }: PartProps & { rea
       <Field label="Hosts that sandboxes reach" hint={modes[mode][1]}>
         {attributes => (
           <Select {...attributes} {...form.register('network.mode')} disabled={readOnly} className="max-w-md">
-            {Object.entries(modes).map(([value, [words]]) => (
+            {Object.entries(modes).map(([value, [label]]) => (
               <option key={value} value={value}>
-                {words}
+                {label}
               </option>
             ))}
           </Select>

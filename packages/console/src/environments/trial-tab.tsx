@@ -59,7 +59,7 @@ export function TrialTab({ environment, dirty }: { environment: Environment; dir
 
 function Outcome({ trial: { state, revision, end } }: { trial: Trial }) {
   const took = end?.durationMs === undefined ? '' : ` in ${formatDuration(end.durationMs)}`
-  const [Icon, tone, words] = {
+  const [Icon, tone, label] = {
     starting: [LoaderCircle, 'text-accent', 'is waiting for its sandbox'],
     applying: [LoaderCircle, 'text-accent', 'is being applied'],
     succeeded: [CircleCheck, 'text-good', `works: it was applied${took}`],
@@ -69,7 +69,7 @@ function Outcome({ trial: { state, revision, end } }: { trial: Trial }) {
   return (
     <p role="status" className="flex items-center gap-2 text-sm font-medium">
       <Icon className={`size-4.5 ${tone} ${Icon === LoaderCircle ? 'animate-spin' : ''}`} aria-hidden />
-      Revision {revision} {words}
+      Revision {revision} {label}
       {end?.setupExitCode !== undefined && end.setupExitCode !== 0 && ` with exit code ${end.setupExitCode}`}
     </p>
   )

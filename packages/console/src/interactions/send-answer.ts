@@ -13,8 +13,8 @@ export async function sendAnswer(
 }
 
 /** Returns the message that answers a plan, or a single question, in a person's own words. */
-export function answerOf({ request: { questions = [] } }: Interaction, words: string): string {
+export function answerOf({ request: { questions = [] } }: Interaction, text: string): string {
   const [question] = questions
   const takesAnyText = question !== undefined && (question.options.length === 0 || question.allowCustom === true)
-  return takesAnyText ? answerMessage(questions, [{ chosen: [], freeText: words }]) : words
+  return takesAnyText ? answerMessage(questions, [{ chosen: [], freeText: text }]) : text
 }

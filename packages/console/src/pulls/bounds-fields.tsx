@@ -49,7 +49,7 @@ export function BoundsFields(props: { bounds: BoundsForm; mayMerge: boolean; onC
       <fieldset className="flex flex-col gap-1.5">
         <legend className="mb-1.5 text-[0.8125rem] font-medium">The agent works on</legend>
         <div className="grid gap-x-3 gap-y-2.5 sm:grid-cols-2">
-          {causeChoices.map(([cause, words]) => (
+          {causeChoices.map(([cause, label]) => (
             <TickBox
               key={cause}
               checked={bounds.on.includes(cause)}
@@ -59,7 +59,7 @@ export function BoundsFields(props: { bounds: BoundsForm; mayMerge: boolean; onC
                 })
               }
             >
-              {words}
+              {label}
             </TickBox>
           ))}
         </div>

@@ -51,7 +51,7 @@ export function Composer({ session }: { session: Session }) {
               : null
   const verdict: Verdict =
     refusal === null ? can(queues ? 'queue' : isAnswer ? 'answer' : 'message') : { allowed: false, reason: refusal }
-  const words = wordingFor(session, question)
+  const wording = wordingFor(session, question)
   const steering = can('steer')
   if (session.archivedAt !== undefined && next === null) return null
   const submit = () => {
@@ -81,7 +81,7 @@ export function Composer({ session }: { session: Session }) {
       {session.archivedAt === undefined && (
         <Box
           runtime={question === undefined ? session.runtime : ''}
-          words={words}
+          wording={wording}
           text={outbox.text}
           onChange={outbox.change}
           onSubmit={submit}
@@ -109,12 +109,12 @@ export function Composer({ session }: { session: Session }) {
           )}
           <button
             type="submit"
-            aria-label={words.send}
-            title={words.send}
+            aria-label={wording.send}
+            title={wording.send}
             aria-disabled={!verdict.allowed || outbox.text.trim() === '' || outbox.busy}
             className="flex h-9 min-w-9 shrink-0 items-center justify-center gap-1 rounded-lg bg-accent px-2 text-[0.8125rem] font-medium text-on-accent hover:bg-accent-hover aria-disabled:cursor-default aria-disabled:bg-selected aria-disabled:text-ink-3"
           >
-            {isAnswer && <span>{words.send}</span>}
+            {isAnswer && <span>{wording.send}</span>}
             {queues ? <Clock className="size-4.5" aria-hidden /> : <ArrowUp className="size-4.5" aria-hidden />}
           </button>
         </Box>
@@ -153,14 +153,14 @@ function wordingFor({ activeRunId, continuation }: Session, question: Interactio
 function Box(props: {
   /** Whose commands are offered. */
   runtime: string | undefined
-  words: Wording
+  wording: Wording
   text: string
   onChange: (text: string) => void
   onSubmit: () => void
   files: ReturnType<typeof useAttachments>
   children: ReactNode
 }) {
-  const { runtime, words, text, onChange, onSubmit, files } = props
+  const { runtime, wording, text, onChange, onSubmit, files } = props
   const id = useId()
   const offers = commandsFor(text, runtime)
   const [chosen, setChosen] = useState(0)
@@ -203,7 +203,7 @@ function Box(props: {
       )}
       <div className="flex flex-wrap items-end justify-end gap-x-0.5 pl-2">
         <textarea
-          aria-label={words.label}
+          aria-label={wording.label}
           aria-describedby="composer-note"
           {...(offers.length > 0 && { 'aria-controls': id, 'aria-activedescendant': `${id}-${at}` })}
           rows={1}
@@ -212,7 +212,7 @@ function Box(props: {
           onChange={event => onChange(event.target.value)}
           onKeyDown={onKeyDown}
           onPaste={files.onPaste}
-          placeholder={words.empty}
+          placeholder={wording.empty}
           className="field-sizing-content max-h-60 min-h-9 min-w-32 flex-1 resize-none bg-transparent py-2 leading-snug outline-none max-lg:text-base"
         />
         {props.children}

@@ -2,7 +2,7 @@ import type { SessionState } from '@berth/contract'
 import { GitMerge, GitPullRequest, GitPullRequestDraft, type LucideIcon } from 'lucide-react'
 
 type Pull = NonNullable<SessionState['pull']>
-type BadgeStyle = readonly [icon: LucideIcon, words: string, ink: string]
+type BadgeStyle = readonly [icon: LucideIcon, label: string, ink: string]
 
 const merges: Readonly<Record<NonNullable<Pull['merge']>, BadgeStyle>> = {
   admitted: [GitMerge, 'Merging', 'text-accent'],
@@ -22,11 +22,11 @@ function styleOf({ draft, merge }: Pull): BadgeStyle {
 
 /** The pull request that a Session delivered last, and where its merge stands. */
 export function PullBadge({ pull }: { pull: Pull }) {
-  const [Icon, words, ink] = styleOf(pull)
+  const [Icon, label, ink] = styleOf(pull)
   return (
-    <span className={`flex items-center gap-1 ${ink}`} title={words}>
+    <span className={`flex items-center gap-1 ${ink}`} title={label}>
       <Icon className="size-3.5 shrink-0" aria-hidden />
-      <span className="sr-only">{words}, </span>#{pull.number}
+      <span className="sr-only">{label}, </span>#{pull.number}
     </span>
   )
 }

@@ -196,11 +196,11 @@ function Status({ listed: { session, state } }: { listed: ListedSession }) {
   if (state.workLost) return <span className="font-medium text-bad">Work lost</span>
   if (state.status === 'working') return null
   const why = statusReason(state)
-  const words = statusLabel(state.status)
+  const label = statusLabel(state.status)
   return (
     <span className={`flex min-w-0 items-center gap-2 ${inks[state.status] ?? ''}`}>
       <span className="truncate" title={why}>
-        {why === '' ? words : `${words}: ${why}`}
+        {why === '' ? label : `${label}: ${why}`}
       </span>
       <WayOn session={session} />
     </span>

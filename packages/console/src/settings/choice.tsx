@@ -12,7 +12,7 @@ export function Choice<T extends string>(props: {
     <fieldset className="flex flex-col gap-1.5">
       <legend className="mb-1.5 text-[0.8125rem] font-medium">{label}</legend>
       <div className="flex gap-1.5">
-        {options.map(([option, words]) => (
+        {options.map(([option, label]) => (
           <label
             key={option}
             className="flex h-9 flex-1 items-center justify-center rounded-md border border-line-strong text-[0.8125rem] has-checked:border-accent has-checked:bg-accent-soft has-focus-visible:outline-2 has-focus-visible:outline-accent"
@@ -24,7 +24,7 @@ export function Choice<T extends string>(props: {
               checked={value === option}
               onChange={() => onChange(option)}
             />
-            {words}
+            {label}
           </label>
         ))}
       </div>

@@ -26,6 +26,6 @@ it.each([
   // The true host may stand in front of the pretended one, too.
   ['https://b.co.bank.example@b.co/', 'https://b.co.bank.example@b.co/', false],
   ['https://b\u00e4nk.example/', 'https://b\u00e4nk.example/', false],
-])('knows whether the words %s say where %s leads', (words, url, expected) => {
-  expect(namesHost(words, url)).toBe(expected)
+])('knows whether the words %s say where %s leads', (text, url, expected) => {
+  expect(namesHost(text, url)).toBe(expected)
 })

@@ -12,9 +12,9 @@ export function linkHost(url: string): string {
  * Returns whether the words of a link already say where it leads: they are its host, or its whole URL with the host in
  * front. `https://bank.example@evil.example/` leads to the second of its hosts, so it does not say it.
  */
-export function namesHost(words: string, url: string): boolean {
+export function namesHost(text: string, url: string): boolean {
   const host = linkHost(url)
-  if (words === host) return true
-  const address = words.replace(/^(?:https?:\/\/|mailto:)/i, '')
-  return words === url && address.startsWith(host) && /^(?:[/?#]|$)/.test(address.slice(host.length))
+  if (text === host) return true
+  const address = text.replace(/^(?:https?:\/\/|mailto:)/i, '')
+  return text === url && address.startsWith(host) && /^(?:[/?#]|$)/.test(address.slice(host.length))
 }

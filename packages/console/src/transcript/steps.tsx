@@ -41,7 +41,7 @@ const icons: Readonly<Record<string, LucideIcon>> = {
 export const Steps = memo(function Steps({ row, scope }: { row: StepsRow; scope: string }) {
   const [unfolded, toggle] = useUnfolded(`${scope}/${row.key}`)
   const { lane, steps } = row
-  const words = useMemo(() => workSummary(steps), [steps])
+  const summary = useMemo(() => workSummary(steps), [steps])
   const only = row.steps.length === 1 && lane === undefined ? row.steps[0] : undefined
   if (only !== undefined) return <StepLine step={only} scope={scope} />
   const tools = row.steps.filter(step => step.kind === 'tool')
@@ -68,7 +68,7 @@ export const Steps = memo(function Steps({ row, scope }: { row: StepsRow; scope:
           </span>
         )}
         <span className="min-w-0 truncate">
-          {tools.length === 0 && row.steps.length > 0 ? counted(row.steps.length, 'thought') : words}
+          {tools.length === 0 && row.steps.length > 0 ? counted(row.steps.length, 'thought') : summary}
           {failures.length > 0 && <span className="text-bad">, {failures.length} failed</span>}
         </span>
         {running !== undefined && (

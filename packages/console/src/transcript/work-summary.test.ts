@@ -33,15 +33,15 @@ test.each<[string, ToolStep[], string]>([
   ['tools of others by their names', [call('other', 'x', { name: 'jira\u202E' })], 'Used jira⟨U+202E⟩'],
   ['many of them by their number', ['a', 'b', 'c', 'c'].map(name => call('other', name, { name })), 'Used 3 tools'],
   ['a tool that is called as a member of every object', [call('other', 'x', { name: 'toString' })], 'Used toString'],
-])('tells %s', (_, steps, words) => {
-  expect(workSummary(steps)).toBe(words)
+])('tells %s', (_, steps, text) => {
+  expect(workSummary(steps)).toBe(text)
 })
 
 test('a kind of call is gathered in one list, which is not copied for each call', () => {
   const steps = Array.from({ length: 1_000 }, () => call('execute'))
   const made = vi.spyOn(Map.prototype, 'set')
-  const words = workSummary(steps)
+  const text = workSummary(steps)
   const lists = made.mock.calls.length
   made.mockRestore()
-  expect([words, lists]).toEqual(['Ran 1,000 commands', 1])
+  expect([text, lists]).toEqual(['Ran 1,000 commands', 1])
 })

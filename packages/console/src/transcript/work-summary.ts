@@ -36,8 +36,8 @@ export function workSummary(steps: readonly Step[]): string {
   const names = [...new Set(groups.get('')?.map(({ name }) => name))]
   if (names.length > 0)
     phrases.push(`used ${names.length > 2 ? counted(names.length, 'tool') : names.map(printableLine).join(' and ')}`)
-  const words = phrases.join(', ')
-  return words.charAt(0).toUpperCase() + words.slice(1)
+  const text = phrases.join(', ')
+  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 /** Files count once, however often they were changed or read. */

@@ -14,10 +14,10 @@ const looks: Readonly<Record<SessionStatus, string>> = {
 
 /** The status of a Session as a dot. The words are read out; a dot alone is never the only sign. */
 export function StatusDot({ status }: { status: string }) {
-  const words = statusLabel(status)
+  const label = statusLabel(status)
   return (
-    <span className={`dot ${looks[status as SessionStatus] ?? looks.done}`} title={words}>
-      <span className="sr-only">{words}: </span>
+    <span className={`dot ${looks[status as SessionStatus] ?? looks.done}`} title={label}>
+      <span className="sr-only">{label}: </span>
     </span>
   )
 }

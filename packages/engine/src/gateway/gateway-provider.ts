@@ -197,10 +197,10 @@ function faultIn(watched: Watched, message: AssistantMessage): ModelFault {
   if (message.rawStopReason === 'refusal') return faultOf({ status: 400, message: text })
   if (watched.unreachable) return faultOf({ code: 'unreachable', message: text })
   // The last event of a failed stream: Anthropic's as it is, others as `<code>: <message>`.
-  const { code = /^(?:Error Code )?([a-z_]+): /.exec(text)?.[1], message: words = text } = asObject(
+  const { code = /^(?:Error Code )?([a-z_]+): /.exec(text)?.[1], message: reason = text } = asObject(
     parseObject(text)?.['error'],
   )
-  return faultOf({ message: String(words), ...(typeof code === 'string' && code !== 'unknown' && { code }) })
+  return faultOf({ message: String(reason), ...(typeof code === 'string' && code !== 'unknown' && { code }) })
 }
 
 function fail(

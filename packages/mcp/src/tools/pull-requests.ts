@@ -81,11 +81,11 @@ export const listPullRequests = tool({
 })
 
 function lineOf({ repository, number, title, state, turn, followUp: followed, sessionId }: PullRequest): string {
-  const upkeep = followed === null ? '' : `, followed up: ${wordsOf(followed)}`
+  const upkeep = followed === null ? '' : `, followed up: ${stateText(followed)}`
   return `${repository}#${number} ${title}: ${state}, turn of ${turn}${upkeep} (session ${sessionId})`
 }
 
-const wordsOf = ({ state, reason, attempts, maxAttempts }: FollowUp): string =>
+const stateText = ({ state, reason, attempts, maxAttempts }: FollowUp): string =>
   `${state}${reason === undefined ? '' : ` (${reason})`}, ${attempts} of ${maxAttempts} attempts`
 
 const shownPull = ({ followUp: followed, ...pull }: PullRequest) => ({
@@ -129,7 +129,7 @@ async function answerOf(
   const { followUp: followed } = await act(pull)
   const { number, url } = followed.pullRequest
   return {
-    text: `Pull request ${number}, ${url}: ${wordsOf(followed)}`,
+    text: `Pull request ${number}, ${url}: ${stateText(followed)}`,
     data: { ...pull, number, url, followUp: shownFollowUp(followed) },
   }
 }

@@ -3,7 +3,7 @@ import type { EgressTarget, RefusalCode } from '@berth/sandboxes/driver.ts'
 /** Refusals that the environment, people or the organization are the cause of, and not the operator's settings. */
 export type HostRefusal = Exclude<RefusalCode, 'policy'>
 
-const words: Readonly<Record<HostRefusal, (target: string, environment: string) => string>> = {
+const texts: Readonly<Record<HostRefusal, (target: string, environment: string) => string>> = {
   never_host: target =>
     `the policy of the organization closes ${target}. No environment may name it; only an administrator can change that`,
   not_listed: (target, environment) =>
@@ -19,6 +19,6 @@ const words: Readonly<Record<HostRefusal, (target: string, environment: string) 
     `people are asked about too many hosts at once, so nobody is asked about ${target}. Try again when they have decided`,
 }
 
-/** Returns a refusal in words for an agent: who refused what, and what to do now. */
+/** Returns a refusal in texts for an agent: who refused what, and what to do now. */
 export const refusalText = (code: HostRefusal, { host, port }: EgressTarget, environment: string): string =>
-  words[code](`${host}:${port}`, environment)
+  texts[code](`${host}:${port}`, environment)

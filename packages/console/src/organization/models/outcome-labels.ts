@@ -1,4 +1,4 @@
-const words: Readonly<Record<string, string>> = {
+const labels: Readonly<Record<string, string>> = {
   answered: 'answers, and takes the key.',
   unlisted: 'answers, but lists no models: name those that it serves in the configuration.',
   upstream_credential_refused: 'refuses the key: look whether it is the right one, and not used up.',
@@ -13,4 +13,4 @@ const words: Readonly<Record<string, string>> = {
 }
 
 /** Returns how a provider answered, as the rest of a sentence about it. */
-export const outcomeLabel = (outcome: string): string => words[outcome] ?? 'failed. Check again in a moment.'
+export const outcomeLabel = (outcome: string): string => labels[outcome] ?? 'failed. Check again in a moment.'

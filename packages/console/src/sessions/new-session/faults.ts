@@ -9,7 +9,7 @@ export type Faults = Partial<Readonly<Record<FieldName, string>>> & {
   readonly missesGit?: 'account' | 'connection'
 }
 
-const fieldByCode: ReadonlyMap<string, readonly [field: FieldName, words?: string]> = new Map(
+const fieldByCode: ReadonlyMap<string, readonly [field: FieldName, text?: string]> = new Map(
   Object.entries({
     cloud_repository_grant_required: [
       'repository',

@@ -48,13 +48,13 @@ async function answer(
   if (turn.threads.length === 0) return
   const { row } = claim
   const redactor = await sessionRedactor(context.db, claim)
-  const words = redactor.text(summary ?? '')
+  const text = redactor.text(summary ?? '')
   const published =
     turn.publicationId === undefined ? null : await findPublication(context.db, claim, turn.publicationId)
   const commit = published?.result?.commitSha
   const answers = new Map<string | null, string[]>()
   for (const [index, thread] of turn.threads.entries()) {
-    const answer = answerTo(words, index + 1) || 'Done.'
+    const answer = answerTo(text, index + 1) || 'Done.'
     const before = answers.get(thread) ?? []
     if (!before.includes(answer)) answers.set(thread, [...before, answer])
   }

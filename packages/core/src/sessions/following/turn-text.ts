@@ -155,8 +155,8 @@ const ANSWER_BYTES = 8_192
 export function answerTo(summary: string, number: number): string {
   const parts = summary.split(/^[ \t>*-]*\[(\d{1,4})\][ \t:]*/m)
   for (let at = 1; at < parts.length; at += 2) {
-    const words = parts[at + 1]?.trim() ?? ''
-    if (Number(parts[at]) === number && words !== '') return tailOf(words, ANSWER_BYTES)
+    const answer = parts[at + 1]?.trim() ?? ''
+    if (Number(parts[at]) === number && answer !== '') return tailOf(answer, ANSWER_BYTES)
   }
   return tailOf(summary.trim(), ANSWER_BYTES)
 }

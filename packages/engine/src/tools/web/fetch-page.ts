@@ -114,7 +114,7 @@ async function refusalOf({ protocol, hostname, port }: URL, signal: AbortSignal)
       }
       socket.unshift(head)
       text(addAbortSignal(bounded, socket)).then(
-        words => resolve(words.slice(0, MAX_REFUSAL).trim()),
+        reason => resolve(reason.slice(0, MAX_REFUSAL).trim()),
         () => resolve(null),
       )
     })

@@ -51,11 +51,11 @@ export function textOfHtml(html: string, base: string): string {
         put(text)
         continue
       }
-      const words = text.replaceAll(/[ \t\r\n\f]+/g, ' ')
-      if (words.startsWith(' ')) gap ||= ' '
-      if (words.trim() === '') continue
-      put(words.trim())
-      if (words.endsWith(' ')) gap = ' '
+      const text = text.replaceAll(/[ \t\r\n\f]+/g, ' ')
+      if (text.startsWith(' ')) gap ||= ' '
+      if (text.trim() === '') continue
+      put(text.trim())
+      if (text.endsWith(' ')) gap = ' '
       continue
     }
     const { name, closes, tag } = token

@@ -120,7 +120,7 @@ function linkLine({ review, statement }: Evidence['links']): string {
 }
 
 /** `CI changed` stays as it is. */
-const uncapitalized = (words: string): string => words.replace(/^[A-Z](?=[a-z ])/, first => first.toLowerCase())
+const uncapitalized = (text: string): string => text.replace(/^[A-Z](?=[a-z ])/, first => first.toLowerCase())
 
 const listed = (items: readonly string[], left: number): string =>
   [...items, ...(left > 0 ? [`${left} more`] : [])].join(', ')

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { actionOf, choicesOf, deedOf, nounOf } from './approval-words.ts'
+import { actionOf, choicesOf, deedOf, nounOf } from './approval-text.ts'
 
 const approval = { requestId: 'r', runId: 'r', deadline: 0, toolName: 'bash' }
 
