@@ -73,7 +73,7 @@ async function change({ project }: Delivering, words: string): Promise<void> {
 }
 
 const section = () => page.getByRole('region', { name: 'Verification', exact: true })
-const standing = (words: string | RegExp) => section().getByRole('status').filter({ hasText: words })
+const outcome = (words: string | RegExp) => section().getByRole('status').filter({ hasText: words })
 const opened = () => section().getByRole('button', { name: /erified|Verifying/ })
 const check = (name: string) => section().getByRole('listitem').filter({ hasText: name })
 
@@ -100,21 +100,21 @@ async function go(): Promise<void> {
 
 describe('the verification of a review', () => {
   it('is begun there and followed live, check by check', async () => {
-    await standing('Not verified').waitFor()
+    await outcome('Not verified').waitFor()
     await opened().click()
     await section().getByText('run on exactly this revision, in a fresh sandbox').waitFor()
     await section().getByText('publishes nothing that its checks have not passed').waitFor()
     await shoot(page, 'verification-none')
     expect(await pageFaults(page)).toEqual([])
     await section().getByRole('button', { name: 'Verify', exact: true }).click()
-    await standing(/^Verifying/).waitFor()
+    await outcome(/^Verifying/).waitFor()
     await check('types').filter({ hasText: 'passed' }).waitFor()
     await check('unit tests').getByText('running 12 tests').waitFor()
-    await standing('1 of 4 checks done').waitFor()
+    await outcome('1 of 4 checks done').waitFor()
     await shoot(page, 'verification-running')
     expect(await pageFaults(page)).toEqual([])
     await go()
-    await standing(/^Verified.*2 of 3 checks passed, 1 left out/).waitFor()
+    await outcome(/^Verified.*2 of 3 checks passed, 1 left out/).waitFor()
     await section().getByText('What would be published is what was checked: revision').waitFor()
   })
 
@@ -134,9 +134,9 @@ describe('the verification of a review', () => {
 
   it('is run anew if somebody wants that, and cancelled: the result before it stands', async () => {
     await section().getByRole('button', { name: 'Run again' }).click()
-    await standing('1 of 4 checks done').waitFor()
+    await outcome('1 of 4 checks done').waitFor()
     await section().getByRole('button', { name: 'Cancel' }).click()
-    await standing(/^Verified/).waitFor()
+    await outcome(/^Verified/).waitFor()
     expect((await newest())?.state).toBe('cancelled')
   })
 
@@ -154,7 +154,7 @@ describe('the verification of a review', () => {
   it('says that other changes were checked than would be published now', async () => {
     await change(at, 'Hello again')
     await page.reload()
-    await standing('Not verified').waitFor()
+    await outcome('Not verified').waitFor()
     await opened().click()
     await section().getByText('What was checked is not what would be published').waitFor()
     await shoot(page, 'verification-other')

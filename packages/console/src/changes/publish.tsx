@@ -157,7 +157,7 @@ function PublishForm(props: {
   }
   const hidden = hiddenNote(`${form.title}\n${form.body}`)
   const busy = publish.isPending || gate.waits || (sent !== null && failure === null)
-  const first = gate.verified && gate.standing.kind !== 'passed' ? 'Verify, then ' : ''
+  const first = gate.verified && gate.outcome.kind !== 'passed' ? 'Verify, then ' : ''
   return (
     <form
       className="flex flex-col gap-4 px-5 pb-5"

@@ -4,8 +4,8 @@ import { useEffect, useState } from 'react'
 import { printableLine } from '../ui/printable.ts'
 import { InlineProblem } from '../ui/states.tsx'
 import { CheckRows } from './check-rows.tsx'
-import { isOpen } from './standing.ts'
-import { countsText, standingText } from './standing-text.ts'
+import { isOpen } from './outcome.ts'
+import { countsText, outcomeText } from './outcome-text.ts'
 import { useVerification } from './use-verification.ts'
 
 /**
@@ -14,13 +14,13 @@ import { useVerification } from './use-verification.ts'
  */
 export function usePublishGate(session: Session, review: Review, publish: () => void) {
   const verification = useVerification(session, review)
-  const { standing, required, hasChecks, begin } = verification
+  const { outcome, required, hasChecks, begin } = verification
   const [chosen, choose] = useState<boolean | null>(null)
   const [waits, setWaits] = useState(false)
-  const passed = standing.kind === 'passed'
+  const passed = outcome.kind === 'passed'
   // Of what has passed, the Publication says so, unless somebody does not want that.
   const verified = required || (hasChecks && (chosen ?? passed))
-  const isUnderWay = begin.isPending || (standing.by !== null && isOpen(standing.by))
+  const isUnderWay = begin.isPending || (outcome.by !== null && isOpen(outcome.by))
   const isOver = waits && !isUnderWay
   useEffect(() => {
     if (!isOver) return
@@ -40,7 +40,7 @@ export function usePublishGate(session: Session, review: Review, publish: () => 
       if (!verified || passed) return publish()
       if (isUnderWay) return setWaits(true)
       // A failure is not forgiven by its own result: its checks run anew.
-      begin.mutate({ fresh: standing.kind === 'failed' }, { onSuccess: () => setWaits(true) })
+      begin.mutate({ fresh: outcome.kind === 'failed' }, { onSuccess: () => setWaits(true) })
     },
   } as const
 }
@@ -49,9 +49,9 @@ export type PublishGate = ReturnType<typeof usePublishGate>
 
 /** Says what the checks say of the revision that is about to be published, and whether it waits for them. */
 export function GateNote({ review, gate }: { review: Review; gate: PublishGate }) {
-  const { standing, environment, required, hasChecks, verified, waits, begin } = gate
+  const { outcome, environment, required, hasChecks, verified, waits, begin } = gate
   if (!required && !hasChecks) return null
-  const { kind, by } = standing
+  const { kind, by } = outcome
   const [tone, Icon] =
     kind === 'passed'
       ? ['text-good', ShieldCheck]
@@ -68,7 +68,7 @@ export function GateNote({ review, gate }: { review: Review; gate: PublishGate }
           aria-hidden
         />
         <p className="min-w-0 text-pretty">
-          {printableLine(standingText(standing, review, environment))}
+          {printableLine(outcomeText(outcome, review, environment))}
           {by !== null && kind === 'open' && ` ${countsText(by)}.`}
         </p>
       </div>

@@ -4,8 +4,8 @@ import { useRef } from 'react'
 import { berth } from '../api/client.ts'
 import { queryClient } from '../api/queries.ts'
 import { environmentQuery } from '../environments/queries.ts'
+import { outcomeOf } from './outcome.ts'
 import { verificationsQuery } from './queries.ts'
-import { standingOf } from './standing.ts'
 
 /** How the changes on screen stand to the checks of their environment, and the ways to have them checked. */
 export function useVerification(session: Session, review: Pick<Review, 'revision'>) {
@@ -13,7 +13,7 @@ export function useVerification(session: Session, review: Pick<Review, 'revision
   const known = useQuery({ ...environmentQuery(environment?.id ?? ''), enabled: environment !== null }).data
   const list = useQuery({ ...verificationsQuery(sessionId), enabled: session.source !== undefined })
   const all = list.data ?? []
-  const standing = standingOf(all, review.revision, known?.revision ?? null)
+  const outcome = outcomeOf(all, review.revision, known?.revision ?? null)
   // Kept until the answer is here: a second press after a lost one begins no second verification.
   const id = useRef({ value: crypto.randomUUID(), of: '' })
   const put = (verification: Verification) =>
@@ -52,7 +52,7 @@ export function useVerification(session: Session, review: Pick<Review, 'revision
     /** Whether the environment lets verified revisions out alone. */
     required: known?.document.requireVerified === true,
     all,
-    standing,
+    outcome,
     begin,
     cancel,
   } as const

@@ -23,11 +23,11 @@ import { ago } from '../ui/format.ts'
 import { printableLine } from '../ui/printable.ts'
 import { InlineProblem } from '../ui/states.tsx'
 import { CheckRows } from './check-rows.tsx'
-import { isOpen, type StandingKind } from './standing.ts'
-import { countsText, standingText } from './standing-text.ts'
+import { type CheckOutcomeKind, isOpen } from './outcome.ts'
+import { countsText, outcomeText } from './outcome-text.ts'
 import { type UseVerification, useVerification } from './use-verification.ts'
 
-const looks: Readonly<Record<StandingKind, readonly [word: string, tone: string, icon: LucideIcon]>> = {
+const looks: Readonly<Record<CheckOutcomeKind, readonly [word: string, tone: string, icon: LucideIcon]>> = {
   none: ['Not verified', 'text-ink-3', CircleDashed],
   other: ['Not verified', 'text-warning', CircleAlert],
   open: ['Verifying', 'text-accent', LoaderCircle],
@@ -41,14 +41,14 @@ const looks: Readonly<Record<StandingKind, readonly [word: string, tone: string,
 /** The checks of the environment on the changes on screen: begun here, followed live, and judged in words. */
 export function VerificationSection({ session, review }: { session: Session; review: Review }) {
   const verification = useVerification(session, review)
-  const { standing, all, hasChecks, isKnown, problem } = verification
+  const { outcome, all, hasChecks, isKnown, problem } = verification
   const [chosen, choose] = useState<boolean | null>(null)
   if (!isKnown && problem === null) return null
   // Without checks, the page says elsewhere how to add some.
   if (!hasChecks && all.length === 0 && problem === null) return null
-  const [word, tone, Icon] = looks[standing.kind]
-  const open = chosen ?? (standing.kind === 'open' || standing.kind === 'failed' || standing.kind === 'errored')
-  const counts = standing.by === null || standing.kind === 'other' ? null : countsText(standing.by)
+  const [word, tone, Icon] = looks[outcome.kind]
+  const open = chosen ?? (outcome.kind === 'open' || outcome.kind === 'failed' || outcome.kind === 'errored')
+  const counts = outcome.by === null || outcome.kind === 'other' ? null : countsText(outcome.by)
   return (
     <section aria-label="Verification" className="shrink-0 border-b border-line bg-surface text-xs">
       <div className="flex min-h-9 items-center gap-1.5 pr-2">
@@ -60,7 +60,7 @@ export function VerificationSection({ session, review }: { session: Session; rev
         >
           <ChevronRight className={`size-3.5 shrink-0 text-ink-3 ${open ? 'rotate-90' : ''}`} aria-hidden />
           <Icon
-            className={`size-4 shrink-0 ${tone} ${standing.kind === 'open' ? 'motion-safe:animate-spin' : ''}`}
+            className={`size-4 shrink-0 ${tone} ${outcome.kind === 'open' ? 'motion-safe:animate-spin' : ''}`}
             aria-hidden
           />
           <span className="flex min-w-0 flex-wrap gap-x-1.5 py-1">
@@ -91,9 +91,9 @@ function Problems({ verification: { problem, begin, cancel } }: { verification: 
 }
 
 function Actions({ session, verification }: { session: Session; verification: UseVerification }) {
-  const { standing, begin, cancel, hasChecks } = verification
+  const { outcome, begin, cancel, hasChecks } = verification
   const can = useSessionCan(session)('verify')
-  const { by, kind } = standing
+  const { by, kind } = outcome
   if (by !== null && isOpen(by) && kind === 'open') {
     return (
       <Button verdict={can} busy={cancel.isPending} className="h-7!" onClick={() => cancel.mutate(by.id)}>
@@ -120,12 +120,12 @@ const noChecks = { allowed: false, reason: 'The environment has no checks any mo
 
 /** Whether what would be published is what was checked, and how each check went. */
 function Outcome({ review, verification }: { review: Review; verification: UseVerification }) {
-  const { standing, environment, required } = verification
-  const { by, kind } = standing
+  const { outcome, environment, required } = verification
+  const { by, kind } = outcome
   return (
     <div className="flex max-h-[45vh] flex-col gap-2 overflow-y-auto px-3 pb-2.5 text-ink-2">
       <p className="max-w-prose text-pretty">
-        {printableLine(standingText(standing, review, environment))}
+        {printableLine(outcomeText(outcome, review, environment))}
         {required && kind !== 'passed' && ' The environment publishes nothing that its checks have not passed.'}
       </p>
       {by !== null && (
@@ -147,9 +147,9 @@ function Outcome({ review, verification }: { review: Review; verification: UseVe
 }
 
 /** When and by which environment it was checked, and whether the results are those of an earlier verification. */
-function Provenance({ verification: { standing, environment, all } }: { verification: UseVerification }) {
+function Provenance({ verification: { outcome, environment, all } }: { verification: UseVerification }) {
   const now = useMinute()
-  const { by } = standing
+  const { by } = outcome
   if (by === null) return null
   const before = by.reusedFrom === undefined ? undefined : all.find(({ id }) => id === by.reusedFrom)
   const when = (at: string) => {

@@ -24,21 +24,21 @@ export type ComputeStatus = 'shared' | 'ready' | 'not_configured' | 'outdated'
 
 /** Returns whether an organization has compute that it may run on. A host that is away may come back, so it counts. */
 export async function readComputeStatus(db: Queryable, organizationId: string): Promise<ComputeStatus> {
-  const { rows } = await db.query<{ standing: ComputeStatus }>({
+  const { rows } = await db.query<{ status: ComputeStatus }>({
     name: 'compute-standing',
     text: `
       select case
           when bool_or(h.refused_protocol is null and greatest(h.heard_at, h.seen_at) > 'epoch') then 'ready'
           when bool_or(h.refused_protocol is not null) then 'outdated'
           else 'not_configured'
-        end as standing
+        end as status
       from organization_limits b
       left join hosts h on h.organization_id = b.organization_id and h.removed_at is null
       where b.organization_id = $1 and b.bound_at is not null
       group by b.organization_id`,
     values: [organizationId],
   })
-  return rows[0]?.standing ?? 'shared'
+  return rows[0]?.status ?? 'shared'
 }
 
 /**

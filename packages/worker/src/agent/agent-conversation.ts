@@ -392,11 +392,11 @@ export class AgentConversation {
       if (this.prompted && this.#takesTitle) this.#titled(readTitle(params, this.#redactor), replayed)
     } else if (method === BERTH_EVENT) {
       // A command in the background ends when it likes, also while the agent speaks and after its answer.
-      const isBeside = params['type'] === BACKGROUND_UPDATED
+      const isBackground = params['type'] === BACKGROUND_UPDATED
       // They hold the sandbox's agent past its time, so no other agent says that there are any.
-      if (isBeside && !this.#isOwn) return
-      if (!isBeside) this.#fold({ kind: 'pause' }, offset, replayed)
-      const isReported = (isBeside || this.prompted) && !replayed
+      if (isBackground && !this.#isOwn) return
+      if (!isBackground) this.#fold({ kind: 'pause' }, offset, replayed)
+      const isReported = (isBackground || this.prompted) && !replayed
       const event = isReported ? readBerthEvent(this.#masked(params), this.#prompt.runId) : null
       if (event !== null) this.#reported.add(this.#drafts, event)
     } else if (method === PROTOCOL_METHODS.cancel_request && !replayed) {

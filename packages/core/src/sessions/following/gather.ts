@@ -7,7 +7,7 @@ import { type FollowedTurn, type FollowUpRow, turnsOfRound } from '../follow-ups
 import type { FollowUpClaim } from '../follow-ups/follow-up-sql.ts'
 import { findMerge } from '../merges/merge-sql.ts'
 import { findPublication, hasOpenPublication } from '../publications/publication-sql.ts'
-import { isStandingAuthor } from '../runs/authority-sql.ts'
+import { isActiveAuthor } from '../runs/authority-sql.ts'
 import { continuationOfSession, type SessionRow } from '../session/session.ts'
 import { findSession } from '../session/session-sql.ts'
 import { verifiedState } from '../verifications/is-verified.ts'
@@ -58,7 +58,7 @@ export async function gather(
     findSession(db, key),
     readDeliveryState(db, key, row.pull_number),
     open === null ? null : readTurnState(db, key, open.turnId),
-    isStandingAuthor(db, key, { kind: row.started_by_kind, id: row.started_by_id }),
+    isActiveAuthor(db, key, { kind: row.started_by_kind, id: row.started_by_id }),
     readSpent(
       db,
       key,
@@ -85,7 +85,7 @@ export async function gather(
           { ...key, publicationId: delivery.publication_id ?? '' },
           mergeIdOf(row, delivery.commit_sha),
         )
-  const standing =
+  const checks =
     row.merge === 'never' || delivery.published_revision === null
       ? null
       : await verifiedState(db, key, session.environment_id, delivery.published_revision)
@@ -112,7 +112,7 @@ export async function gather(
             status: merge.ended_at === null ? 'open' : merge.status === 'succeeded' ? 'succeeded' : 'failed',
             error: merge.error_code,
           },
-    isVerified: standing?.verified === true,
+    isVerified: checks?.verified === true,
   }
   return { facts, session, delivery, turn: open === null || state === null ? null : { ...state, turn: open } }
 }
@@ -149,10 +149,10 @@ async function turnFacts(
 
   async function verificationFact(): Promise<TurnFacts['verification']> {
     if (undelivered === null) return 'not_needed'
-    const standing = await verifiedState(db, key, session.environment_id, undelivered)
-    if (!standing.required) return 'not_needed'
-    if (standing.open) return 'open'
-    if (standing.verified) return 'passed'
+    const checks = await verifiedState(db, key, session.environment_id, undelivered)
+    if (!checks.required) return 'not_needed'
+    if (checks.open) return 'open'
+    if (checks.verified) return 'passed'
     return (await findVerification(db, key, verificationIdOf(row, undelivered))) === null ? 'unverified' : 'failed'
   }
 }

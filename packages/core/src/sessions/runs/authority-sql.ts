@@ -63,7 +63,7 @@ export async function isUnauthorized(db: Queryable, key: SessionKey, runId: stri
  * Returns true if somebody may still have a Session worked on without asking again: its organization and its owner stand,
  * and the person is a member, or the installation is not revoked and may publish.
  */
-export async function isStandingAuthor(
+export async function isActiveAuthor(
   db: Queryable,
   key: SessionKey,
   by: { readonly kind: 'person' | 'app_installation'; readonly id: string },

@@ -10,10 +10,10 @@ import type { Verification } from '@berth/client'
  * - `outdated`: there is a result by an earlier revision of the environment, which does not count.
  * - `errored`, `cancelled`: its checks could not be run, or were stopped.
  */
-export type StandingKind = 'none' | 'other' | 'open' | 'passed' | 'failed' | 'outdated' | 'errored' | 'cancelled'
+export type CheckOutcomeKind = 'none' | 'other' | 'open' | 'passed' | 'failed' | 'outdated' | 'errored' | 'cancelled'
 
-export interface Standing {
-  readonly kind: StandingKind
+export interface CheckOutcome {
+  readonly kind: CheckOutcomeKind
   /** The verification that says so; null if there is none. */
   readonly by: Verification | null
 }
@@ -26,11 +26,11 @@ export const isOpen = ({ completedAt }: Pick<Verification, 'completedAt'>): bool
  * @param verifications newest first
  * @param environmentRevision null while it is not known; then any result counts
  */
-export function standingOf(
+export function outcomeOf(
   verifications: readonly Verification[],
   revision: string,
   environmentRevision: number | null,
-): Standing {
+): CheckOutcome {
   const own = verifications.filter(each => each.revision === revision)
   const [newest] = own
   if (newest === undefined) {

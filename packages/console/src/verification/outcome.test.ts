@@ -1,6 +1,6 @@
 import type { Verification } from '@berth/client'
 import { describe, expect, it } from 'vitest'
-import { type StandingKind, standingOf } from './standing.ts'
+import { type CheckOutcomeKind, outcomeOf } from './outcome.ts'
 
 const revision = 'a'.repeat(64)
 
@@ -23,7 +23,7 @@ function made(id: string, part: Partial<Verification>, environmentRevision = 2):
 const { completedAt: _, ...running } = made('9', { state: 'running' })
 
 describe('a revision', () => {
-  it.each<[string, readonly Verification[], StandingKind, string | null]>([
+  it.each<[string, readonly Verification[], CheckOutcomeKind, string | null]>([
     ['without any verification', [], 'none', null],
     ['after another one was verified', [made('1', { revision: 'b'.repeat(64) })], 'other', '1'],
     ['whose checks run', [running, made('1', {})], 'open', '9'],
@@ -46,11 +46,11 @@ describe('a revision', () => {
       '1',
     ],
   ])('%s', (_, verifications, kind, by) => {
-    const standing = standingOf(verifications, revision, 2)
-    expect([standing.kind, standing.by?.id ?? null]).toEqual([kind, by])
+    const outcome = outcomeOf(verifications, revision, 2)
+    expect([outcome.kind, outcome.by?.id ?? null]).toEqual([kind, by])
   })
 
   it('takes any result while the revision of its environment is not known', () => {
-    expect(standingOf([made('1', {}, 1)], revision, null).kind).toBe('passed')
+    expect(outcomeOf([made('1', {}, 1)], revision, null).kind).toBe('passed')
   })
 })

@@ -1,6 +1,6 @@
 import type { CheckResult, Review, Verification } from '@berth/client'
 import { counted } from '../ui/format.ts'
-import type { Standing } from './standing.ts'
+import type { CheckOutcome } from './outcome.ts'
 
 /** Returns the first digits of a revision, as every page names it. */
 export const shortRevision = (revision: string): string => revision.slice(0, 12)
@@ -21,8 +21,8 @@ export function countsText(verification: Verification): string {
 }
 
 /** Says whether the changes on screen are what was checked. */
-export function standingText(
-  { kind, by }: Standing,
+export function outcomeText(
+  { kind, by }: CheckOutcome,
   { revision }: Pick<Review, 'revision'>,
   environment: { readonly name: string; readonly revision: number } | null,
 ): string {
