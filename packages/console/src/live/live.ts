@@ -1,7 +1,7 @@
 import { BerthConnectionError, defaultPlatform, followLive } from '@berth/client'
 import { browserFetch, toBerthError } from '../api/client.ts'
 import { type FeedSink, LiveConnection, type OpenLive } from './live-connection.ts'
-import { holdWhileInSight, isLeader, joinTabs, postLooked, postToOthers } from './tabs.ts'
+import { holdWhileVisible, isLeader, joinTabs, postLooked, postToOthers } from './tabs.ts'
 
 /**
  * A tab that nobody has looked at for so long gives its stream back, and at once if another tab is looked at: a browser
@@ -69,7 +69,7 @@ export function shareLive(membershipId: string): void {
       if (isHidden() && !isLeader()) live.rest(true)
     },
   })
-  holdWhileInSight()
+  holdWhileVisible()
   document.addEventListener('visibilitychange', check)
   // A machine that slept has a dead connection; the watchdog would find out much later.
   addEventListener('online', () => live.renew())

@@ -73,7 +73,7 @@ function heldPlace(onHeld: () => void): Promise<never> {
 }
 
 /** Holds a lock, shared, for as long as somebody can see this tab. */
-export function holdWhileInSight(): void {
+export function holdWhileVisible(): void {
   let release: (() => void) | null = null
   const check = () => {
     if (document.visibilityState !== 'visible') {
@@ -89,7 +89,7 @@ export function holdWhileInSight(): void {
 }
 
 /** Returns true if somebody can see a tab of the membership. */
-export async function isInSight(): Promise<boolean> {
+export async function isVisible(): Promise<boolean> {
   const { held = [] } = await navigator.locks.query()
   return held.some(({ name }) => name === `berth.in-sight.${scope}`)
 }

@@ -1,7 +1,7 @@
 import type { SessionState } from '@berth/contract'
 import { viewerQuery } from '../api/identity.ts'
 import { queryClient } from '../api/queries.ts'
-import { isInSight, isLeader } from '../live/tabs.ts'
+import { isLeader, isVisible } from '../live/tabs.ts'
 import { onSessionState } from '../sessions/live-lists.ts'
 import { printableLine } from '../ui/printable.ts'
 import { notifications } from './choice.ts'
@@ -30,11 +30,15 @@ const isPushed = (): boolean => {
   return viewer !== undefined && pushed.of(viewer.membership.id) !== null
 }
 
-async function notify(before: SessionState | undefined, after: SessionState, open: (id: string) => void): Promise<void> {
+async function notify(
+  before: SessionState | undefined,
+  after: SessionState,
+  open: (id: string) => void,
+): Promise<void> {
   const { noticeOf } = await import('./notice.ts')
   const body = noticeOf(before, after)
   if (body === null) return
-  if (await isInSight()) return
+  if (await isVisible()) return
   // A later notice of the same Session takes the place of this one.
   const notification = new Notification(printableLine(after.title), { body, tag: after.id })
   notification.addEventListener('click', () => {

@@ -1,6 +1,6 @@
 import { Link, Outlet, useRouteContext } from '@tanstack/react-router'
 import { Lock } from 'lucide-react'
-import { currentInSight } from '../ui/current-in-sight.ts'
+import { scrollCurrentIntoView } from '../ui/scroll-current-into-view.ts'
 import { meetsRequirement } from './requirement.ts'
 import { sectionGroupsOf } from './sections.ts'
 
@@ -13,7 +13,7 @@ export function OrganizationPage() {
         aria-label="Organization"
         // Each time it is drawn, since the current section may be another. It is `relative`, because words for screen readers
         // are placed absolutely and would widen the page.
-        ref={nav => currentInSight(nav)}
+        ref={nav => scrollCurrentIntoView(nav)}
         className="relative flex scroll-px-3 shrink-0 gap-1 overflow-x-auto border-b border-line px-3 py-1.5 lg:flex-col lg:gap-4 lg:overflow-x-visible lg:overflow-y-auto lg:border-r lg:border-b-0 lg:px-2 lg:py-4"
       >
         <p className="px-2.5 text-[0.9375rem] font-semibold max-lg:sr-only">Organization</p>

@@ -4,7 +4,7 @@ import { X } from 'lucide-react'
 import { lazy, Suspense } from 'react'
 import { type Panel, panels, to } from '../routing/to.ts'
 import { TerminalPanel } from '../terminal/terminal-panel.tsx'
-import { currentInSight } from '../ui/current-in-sight.ts'
+import { scrollCurrentIntoView } from '../ui/scroll-current-into-view.ts'
 import { LoadingLines } from '../ui/states.tsx'
 import { Details } from './details.tsx'
 
@@ -30,7 +30,7 @@ export function WorkPanel({ session, panel }: { session: Session; panel: Panel }
       <nav aria-label="Work" className="flex h-11 shrink-0 items-center gap-1 border-b border-line pr-3">
         {/* On a phone the names are wider than the window; the button behind them stays. */}
         <div
-          ref={row => currentInSight(row)}
+          ref={row => scrollCurrentIntoView(row)}
           className="flex min-w-0 flex-1 scroll-px-3 gap-1 overflow-x-auto py-1 pl-3"
         >
           {panels.map(name => (

@@ -1,5 +1,5 @@
 import { Link, Outlet, useLocation } from '@tanstack/react-router'
-import { currentInSight } from '../ui/current-in-sight.ts'
+import { scrollCurrentIntoView } from '../ui/scroll-current-into-view.ts'
 import { settingsSections } from './sections.ts'
 
 /** The frame of a person's settings: its pages at the left, in a row on narrow screens. */
@@ -10,7 +10,7 @@ export function SettingsPage() {
     <div className="flex h-full min-h-0 flex-col lg:grid lg:grid-cols-[12.5rem_minmax(0,1fr)]">
       <nav
         aria-label="Settings"
-        ref={nav => currentInSight(nav)}
+        ref={nav => scrollCurrentIntoView(nav)}
         className="flex scroll-px-3 shrink-0 gap-1 overflow-x-auto border-b border-line px-3 py-1.5 lg:flex-col lg:gap-px lg:overflow-x-visible lg:border-r lg:border-b-0 lg:px-2 lg:py-4"
       >
         <p className="px-2.5 pb-3 text-[0.9375rem] font-semibold max-lg:sr-only">Settings</p>

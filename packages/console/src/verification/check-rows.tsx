@@ -57,7 +57,7 @@ function CheckRow({ sessionId, check }: { sessionId: string; check: CheckResult 
       </span>
     </>
   )
-  const look = 'flex min-h-8 w-full flex-wrap items-center gap-x-2 gap-y-0.5 px-2.5 py-1 text-left text-xs'
+  const rowStyle = 'flex min-h-8 w-full flex-wrap items-center gap-x-2 gap-y-0.5 px-2.5 py-1 text-left text-xs'
   return (
     <li className="not-last:border-b not-last:border-line">
       {hasOutput ? (
@@ -65,13 +65,13 @@ function CheckRow({ sessionId, check }: { sessionId: string; check: CheckResult 
           type="button"
           aria-expanded={open}
           onClick={() => choose(!open)}
-          className={`${look} rounded-md hover:bg-hover`}
+          className={`${rowStyle} rounded-md hover:bg-hover`}
         >
           <ChevronRight className={`size-3.5 shrink-0 text-ink-3 ${open ? 'rotate-90' : ''}`} aria-hidden />
           {line}
         </button>
       ) : (
-        <div className={`${look} pl-8`}>{line}</div>
+        <div className={`${rowStyle} pl-8`}>{line}</div>
       )}
       {open && (
         <div className="border-t border-line bg-code">

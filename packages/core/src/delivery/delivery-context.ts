@@ -18,7 +18,7 @@ export interface DeliveryLimits {
 /** Times of a follow-up, in milliseconds. */
 export interface FollowTimes {
   /** Between two looks at the host. */
-  readonly lookMs: number
+  readonly pollMs: number
   /** Between two looks at a Run, a Publication or a Merge that is under way. */
   readonly workMs: number
   /** How long a single comment waits for more. */
@@ -26,7 +26,7 @@ export interface FollowTimes {
 }
 
 /** The host is asked every two minutes, and single comments wait for a minute. */
-export const followTimes: FollowTimes = { lookMs: 120_000, workMs: 2_000, restMs: 60_000 }
+export const followTimes: FollowTimes = { pollMs: 120_000, workMs: 2_000, restMs: 60_000 }
 
 /** The parts that deliveries need beside the domains' own. */
 export interface DeliveryContext extends Context {

@@ -62,7 +62,7 @@ export class CrashingProcess {
       runtimes: { find: () => ({ isScript: true }) },
       delivery: {
         ...{ publicationMs: 600_000, mergeMs: 600_000, mergeWaitMs: 600_000, mergeCheckMs: 2000 },
-        follow: { lookMs: 120_000, workMs: 2000, restMs: 60_000 },
+        follow: { pollMs: 120_000, workMs: 2000, restMs: 60_000 },
       },
       sources: {
         find: async ({ organizationId }: { organizationId: string }) => {

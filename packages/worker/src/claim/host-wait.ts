@@ -74,7 +74,7 @@ export class HostWait {
     try {
       for (;;) {
         signal.throwIfAborted()
-        const state = await this.#look()
+        const state = await this.#read()
         if (state.kind !== 'open') return state
         await this.#wake.promise
         this.#wake = Promise.withResolvers()
@@ -85,7 +85,7 @@ export class HostWait {
     }
   }
 
-  async #look(): Promise<Answer | { readonly kind: 'open' }> {
+  async #read(): Promise<Answer | { readonly kind: 'open' }> {
     const { db, clock } = this.#context
     const { allowedBy, last } = await findHostFacts(db, this.#question)
     const state = hostState(allowedBy !== null, last, clock.now())

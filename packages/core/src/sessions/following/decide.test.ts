@@ -5,7 +5,7 @@ import type { FollowUpRow } from '../follow-ups/follow-up.ts'
 import { decide } from './decide.ts'
 import type { Decision, Facts, TurnFacts } from './facts.ts'
 
-const times = { lookMs: 120_000, workMs: 2_000, restMs: 60_000 }
+const times = { pollMs: 120_000, workMs: 2_000, restMs: 60_000 }
 const now = new Date('2026-11-29T12:00:00Z')
 const head = 'a'.repeat(40)
 const base = 'b'.repeat(40)

@@ -30,7 +30,7 @@ export function decide(facts: Facts, times: FollowTimes): Decision {
   if (facts.now >= row.until) return { kind: 'need', reason: 'time_used' }
   if (turn !== null) return workOn(turn, times)
   if (!facts.session.canContinue) return { kind: 'need', reason: 'session_ended' }
-  if (observed === null) return { kind: 'wait', ms: times.lookMs, awaits: row.awaits, settled: true }
+  if (observed === null) return { kind: 'wait', ms: times.pollMs, awaits: row.awaits, settled: true }
   if (facts.session.isBusy) return { kind: 'wait', ms: times.workMs, awaits: 'host', settled: false }
   const event = pushedOf(facts, observed) ?? eventOf(facts, observed, times)
   if (event === 'same_failure') return { kind: 'need', reason: 'same_failure' }
@@ -80,7 +80,7 @@ function stopOf(
 /** A follow-up that needs a person looks whether the pull request has ended, and whether its question is answered. */
 function resting({ row, turn }: Facts, times: FollowTimes): Decision {
   if (row.reason === 'question_open' && turn?.run !== 'asks') return { kind: 'resume' }
-  const ms = row.reason === 'question_open' ? times.workMs : times.lookMs * RESTING
+  const ms = row.reason === 'question_open' ? times.workMs : times.pollMs * RESTING
   return { kind: 'wait', ms, awaits: 'person', settled: true }
 }
 
@@ -212,7 +212,7 @@ const asksForWork = ({ state, body, comments }: FollowedReview): boolean =>
 function mergeOrWait(facts: Facts, observed: Observation, times: FollowTimes): Decision {
   const { row, merge } = facts
   const isPending = countedOf(observed.checks).some(({ state }) => state === 'pending' || state === 'missing')
-  const wait = (awaits: 'host' | 'person', settled: boolean, ms = times.lookMs): Decision => ({
+  const wait = (awaits: 'host' | 'person', settled: boolean, ms = times.pollMs): Decision => ({
     ...{ kind: 'wait', ms, awaits, settled },
   })
   if (row.merge === 'never') return wait(isPending ? 'host' : 'person', true)

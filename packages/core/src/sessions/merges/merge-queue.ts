@@ -106,7 +106,7 @@ async function tryMerge(
       return { commit: step.commit }
     case 'failed':
       return { errorCode: step.code }
-    case 'look_again':
+    case 'poll_again':
       return checkAgain(context, row)
     case 'not_ready':
       return notReady(context, row)

@@ -7,7 +7,7 @@ export type MergeStep =
   | { readonly kind: 'succeeded'; readonly commit: string }
   | { readonly kind: 'failed'; readonly code: MergeError }
   /** The host is still undecided. */
-  | { readonly kind: 'look_again' }
+  | { readonly kind: 'poll_again' }
   /** Not ready; the Merge waits if its mode says so. */
   | { readonly kind: 'not_ready' }
 
@@ -20,5 +20,5 @@ export function nextStep(pull: HostPull, expectedHead: string): MergeStep {
   }
   if (pull.state === 'closed') return { kind: 'failed', code: 'pull_request_closed' }
   if (pull.mergeable === 'yes') return { kind: 'merge' }
-  return { kind: pull.mergeable === 'unknown' ? 'look_again' : 'not_ready' }
+  return { kind: pull.mergeable === 'unknown' ? 'poll_again' : 'not_ready' }
 }

@@ -1,4 +1,4 @@
 /** Scrolls a row of links so far that the current one is in sight: on a narrow screen the row is wider than the window. */
-export function currentInSight(row: HTMLElement | null): void {
+export function scrollCurrentIntoView(row: HTMLElement | null): void {
   row?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
 }
