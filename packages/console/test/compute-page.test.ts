@@ -154,7 +154,7 @@ describe('an administrator', () => {
     await shoot(page, 'compute-bind')
     await dialog.getByRole('button', { name: 'Run on your own machines only' }).press('Enter')
     await page.getByText('None of your machines has ever connected, so new work is refused.').waitFor()
-    expect(await compute()).toMatchObject({ runsOn: 'own_hosts', outcome: 'not_configured' })
+    expect(await compute()).toMatchObject({ runsOn: 'own_hosts', standing: 'not_configured' })
     const admitted = await Promise.all(
       ['a-machine-with-quite-a-long-name-of-its-own.example.com', 'rack-2', 'rack-3'].map(
         async name =>

@@ -251,12 +251,12 @@ describe('the compute of an organization', () => {
     const tenant = await accounts.test.newTenant()
     const own = (await accounts.person({ organizationId, role: 'admin' })).api
     const [before, turned] = [crypto.randomUUID(), crypto.randomUUID()]
-    expect(await compute(api)).toEqual({ runsOn: 'any_host', outcome: 'shared', hosts: [] })
+    expect(await compute(api)).toEqual({ runsOn: 'any_host', standing: 'shared', hosts: [] })
     expect(outcome(await session(own, before))).toBe('201')
     expect(outcome(await turn(own, before, turned))).toBe('202')
     await settle(before)
 
-    expect((await runOn(api, 'own_hosts')).body).toEqual({ runsOn: 'own_hosts', outcome: 'not_configured', hosts: [] })
+    expect((await runOn(api, 'own_hosts')).body).toEqual({ runsOn: 'own_hosts', standing: 'not_configured', hosts: [] })
     const none = '403 cloud_compute_not_configured'
     expect(outcome(await session(own, crypto.randomUUID(), 'hello'))).toBe(none)
     expect(outcome(await turn(own, before))).toBe(none)
@@ -278,13 +278,13 @@ describe('the compute of an organization', () => {
     expect(token).toMatch(/^svc_host_/)
     expect(outcome(await turn(own, before))).toBe(none)
     await set(host.id, 'heard_at = now()')
-    expect(await compute(api)).toMatchObject({ outcome: 'ready', hosts: [{ id: host.id, state: 'ready' }] })
+    expect(await compute(api)).toMatchObject({ standing: 'ready', hosts: [{ id: host.id, state: 'ready' }] })
     expect(outcome(await turn(own, before))).toBe('202')
     await settle(before)
 
     await set(host.id, "refused_protocol = 'berth-host/0'")
     const outdated = '409 cloud_compute_outdated'
-    expect(await compute(api)).toMatchObject({ outcome: 'outdated', hosts: [{ state: 'outdated' }] })
+    expect(await compute(api)).toMatchObject({ standing: 'outdated', hosts: [{ state: 'outdated' }] })
     expect(outcome(await session(own, crypto.randomUUID(), 'hello'))).toBe(outdated)
     expect(outcome(await turn(own, before))).toBe(outdated)
     expect(outcome(await own.put(`/v1/sessions/${before}/workspace`, undefined))).toBe(outdated)
@@ -351,7 +351,7 @@ describe('the compute of an organization', () => {
     expect((await lose(one.api)).body).toMatchObject({ host: { id: host.id, state: 'away', sandboxes: 1 } })
     // It came once, so the organization is not told that it has to bring one.
     await runOn(one.api, 'own_hosts')
-    expect(await compute(one.api)).toMatchObject({ outcome: 'ready' })
+    expect(await compute(one.api)).toMatchObject({ standing: 'ready' })
     await runOn(one.api, 'any_host')
     await db().query("update leases set state = 'ended', ended_at = now(), end_reason = 'expired' where id = $1", [
       lease,

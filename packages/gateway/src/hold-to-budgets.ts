@@ -5,7 +5,11 @@ import type { ModelRequest } from '@berth/core/accounting/model-request.ts'
 import { findLostBudget, type PausingBudget, reserveSpending } from '@berth/core/accounting/pausing-budgets.ts'
 import { noUsage } from '@berth/core/accounting/upstream.ts'
 import type { Context } from '@berth/core/context.ts'
-import { askForBudget, reportBudgets, withdrawBudgetQuestion } from '@berth/core/sessions/interactions/budget-question.ts'
+import {
+  askForBudget,
+  reportBudgets,
+  withdrawBudgetQuestion,
+} from '@berth/core/sessions/interactions/budget-question.ts'
 import { ApiError } from '@berth/platform/kit/api-error.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
 

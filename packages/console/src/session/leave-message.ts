@@ -1,7 +1,7 @@
 import { BerthError } from '@berth/client'
 import type { NextTurn } from '@berth/contract'
 import { call } from '../api/client.ts'
-import { nextTurnQuery, queryClient, cacheNextTurn } from '../api/queries.ts'
+import { cacheNextTurn, nextTurnQuery, queryClient } from '../api/queries.ts'
 
 /** Other devices leave messages too; a person is not that quick. */
 const attempts = 3

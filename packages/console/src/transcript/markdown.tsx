@@ -13,12 +13,12 @@ const CodeBlock = lazy(async () => ({ default: (await import('./code-block.tsx')
 function AgentLink({ href, children }: ComponentProps<'a'>) {
   if (href === undefined || href === '') return <span>{children}</span>
   const host = printableLine(linkHost(href))
-  const namesHost = typeof children === 'string' && namesHost(children, href)
+  const isNamed = typeof children === 'string' && namesHost(children, href)
   return (
     <a href={href} target="_blank" rel="noopener noreferrer nofollow" title={host}>
       {children}
       {/* Words that turn the reading order turn nothing in a `bdi`. */}
-      {!namesHost && <bdi className="text-ink-3"> ({host})</bdi>}
+      {!isNamed && <bdi className="text-ink-3"> ({host})</bdi>}
     </a>
   )
 }

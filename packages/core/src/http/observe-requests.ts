@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { nowMs, placeIn, type SpanPlace, recordRequest, within } from '@berth/platform/telemetry/observe.ts'
+import { nowMs, placeIn, recordRequest, type SpanPlace, within } from '@berth/platform/telemetry/observe.ts'
 import { readTraceparent } from '@berth/platform/telemetry/traceparent.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 

@@ -79,7 +79,10 @@ export function delegate(parts: Delegating) {
       const delegationId = randomUUID()
       const updates = parts.updates(delegationId)
       const named = definition === undefined ? {} : { agent: definition.name }
-      updates.event({ type: 'delegation_started', data: { delegationId, task: task.slice(0, MAX_EVENT_TEXT), ...named } })
+      updates.event({
+        type: 'delegation_started',
+        data: { delegationId, task: task.slice(0, MAX_EVENT_TEXT), ...named },
+      })
       const limits = new Limits({}, MAX_TURNS, parts.limits())
       const { agent: session } = await makeAgent({
         environment,

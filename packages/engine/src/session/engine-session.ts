@@ -246,7 +246,7 @@ export class EngineSession {
     if (changes !== null) {
       const isDone = () => !this.#planning && outcomeOf(this.#limits, this.#last).stopReason === 'completed'
       const parts = { agent, changes, cwd: this.#opening.cwd, signal, isDone }
-      await endWithChecks({ ...parts, checks: orders.checks, text: added => this.#updates.text(added) })
+      await endWithChecks({ ...parts, checks: orders.checks, addText: added => this.#updates.text(added) })
     }
     return outcomeOf(this.#limits, this.#last)
   }

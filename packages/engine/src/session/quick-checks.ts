@@ -53,7 +53,7 @@ export interface Checking {
   /** Whether the agent has ended its work by itself. */
   readonly isDone: () => boolean
   /** Adds text to the agent's last message. */
-  readonly text: (text: string) => void
+  readonly addText: (text: string) => void
 }
 
 /**
@@ -62,7 +62,7 @@ export interface Checking {
  * the model. Nothing runs if no file was changed.
  */
 export async function endWithChecks(parts: Checking): Promise<void> {
-  const { agent, checks, changes, cwd, signal, isDone, text } = parts
+  const { agent, checks, changes, cwd, signal, isDone, addText } = parts
   let ends: readonly CheckEnd[] = []
   const changed = new Set<string>()
   for (let round = 1; round <= ROUNDS && isDone(); round += 1) {
@@ -79,7 +79,7 @@ export async function endWithChecks(parts: Checking): Promise<void> {
   }
   if (ends.length === 0 || !isDone()) return
   const text = toPeople(ends)
-  text(text)
+  addText(text)
   await agent.sendCustomMessage(message(`The platform has added to your last message:${text}`))
 }
 

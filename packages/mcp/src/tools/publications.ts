@@ -111,8 +111,8 @@ export const publishChanges = tool({
     const body = given ?? draft?.body
     const { review } = await client.call('reviewRepository', { sessionId, query: { revision } }, { signal })
     const facts = await factsOf(client, { sessionId, ...review }, { title, body }, signal)
-    const request = { ...order, title, ...(body !== undefined && { body }), delivery: 'pull_request' as const }
-    await client.call('createPublication', { sessionId, publicationId, body: request }, { signal })
+    const publication = { ...order, title, ...(body !== undefined && { body }), delivery: 'pull_request' as const }
+    await client.call('createPublication', { sessionId, publicationId, body: publication }, { signal })
     const { status, result, lastError } = await settled(
       async () => (await client.call('getPublication', { sessionId, publicationId }, { signal })).publication,
       ({ completedAt }) => completedAt !== undefined,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { addObserver, observed, placeIn, rootOf, type Step, recordPast, within } from './observe.ts'
+import { addObserver, observed, placeIn, recordPast, rootOf, type Step, within } from './observe.ts'
 import { readTraceparent, traceparentOf } from './traceparent.ts'
 
 const of = { organizationId: 'o', sessionId: 's', runId: '0192d4a0-7b1c-4c2e-9a55-1f2e3d4c5b6a' }

@@ -21,7 +21,7 @@ import { announce, deadlineExceeded, settleLoss } from '../claim/finish.ts'
 import { taskOf } from '../claim/hold-sql.ts'
 import { underFence } from '../claim/under-fence.ts'
 import { collectPresented, keepPresented } from '../workspace/present-files.ts'
-import { recordPosition, spentOn, recordTools } from './reading-keeper.ts'
+import { recordPosition, recordTools, spentOn } from './reading-keeper.ts'
 
 /** The agent's Events exceeded the budget of one Run. */
 export const outOfEvents: Outcome = { status: 'failed', stopReason: 'max_response', errorCode: EVENT_BUDGET }

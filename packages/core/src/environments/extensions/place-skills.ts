@@ -81,7 +81,7 @@ take() {
     diff -rq -- "$1" "$2/$3" > /dev/null 2>&1 || printf 'kept %s %s\\n' "$index" "$3"
     return 0
   fi
-  said=$( { mkdir -p -- "$2" && rm -rf -- "$2/.new-$3" && cp -R -- "$1" "$2/.new-$3" && chmod -R u+w -- "$2/.new-$3" &&
+  fault=$( { mkdir -p -- "$2" && rm -rf -- "$2/.new-$3" && cp -R -- "$1" "$2/.new-$3" && chmod -R u+w -- "$2/.new-$3" &&
     mv -T -- "$2/.new-$3" "$2/$3"; } 2>&1 ) && { placed+=("$2/$3"); return 0; }
   rm -rf -- "$2/.new-$3"
   return 1
@@ -91,22 +91,22 @@ while IFS= read -r -d '' word; do
     begin)
       index=$((index + 1))
       placed=()
-      said=
+      fault=
       IFS= read -r -d '' data
-      said=$(mkdir -p -- "$data" 2>&1) || said=\${said:-failed}
+      fault=$(mkdir -p -- "$data" 2>&1) || fault=\${fault:-failed}
       ;;
     skill)
       IFS= read -r -d '' from
       IFS= read -r -d '' directory
       IFS= read -r -d '' name
-      if [ -z "$said" ]; then
-        take "$from" "$directory" "$name" && said= || said=\${said:-failed}
+      if [ -z "$fault" ]; then
+        take "$from" "$directory" "$name" && fault= || fault=\${fault:-failed}
       fi
       ;;
     end)
-      if [ -n "$said" ]; then
+      if [ -n "$fault" ]; then
         [ "\${#placed[@]}" -eq 0 ] || rm -rf -- "\${placed[@]}"
-        printf 'failed %s %s\\n' "$index" "\${said##*$'\\n'}"
+        printf 'failed %s %s\\n' "$index" "\${fault##*$'\\n'}"
       fi
       ;;
   esac

@@ -7,10 +7,10 @@ import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import {
   findPausing,
   mostBudgetUsd,
+  NOTICE_SHARE,
   noteAnnounced,
   type PausingBudget,
   raiseLimit,
-  NOTICE_SHARE,
 } from '../../accounting/pausing-budgets.ts'
 import { appendAudit } from '../../accounts/audit/append.ts'
 import type { Context } from '../../context.ts'
@@ -180,7 +180,11 @@ async function announcementsOf(
   const drafts = []
   for (const { id, scope, spent_usd: spentUsd, limit_usd: limitUsd, unreported } of budgets) {
     if (!unreported || !(await noteAnnounced(tx, organizationId, id, now))) continue
-    drafts.push({ type: 'svc.budget.reached' as const, runId, data: { scope, spentUsd, limitUsd, share: NOTICE_SHARE } })
+    drafts.push({
+      type: 'svc.budget.reached' as const,
+      runId,
+      data: { scope, spentUsd, limitUsd, share: NOTICE_SHARE },
+    })
   }
   return drafts
 }

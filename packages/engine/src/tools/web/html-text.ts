@@ -46,12 +46,12 @@ export function textOfHtml(html: string, base: string): string {
   }
   for (const token of tokensOf(html)) {
     if ('text' in token) {
-      const text = decoded(token.text)
+      const decodedText = decoded(token.text)
       if (isVerbatim) {
-        put(text)
+        put(decodedText)
         continue
       }
-      const text = text.replaceAll(/[ \t\r\n\f]+/g, ' ')
+      const text = decodedText.replaceAll(/[ \t\r\n\f]+/g, ' ')
       if (text.startsWith(' ')) gap ||= ' '
       if (text.trim() === '') continue
       put(text.trim())

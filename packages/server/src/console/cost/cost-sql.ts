@@ -1,5 +1,5 @@
 import type { SessionCost } from '@berth/contract'
-import { scopeOf, NOTICE_SHARE } from '@berth/core/accounting/pausing-budgets.ts'
+import { NOTICE_SHARE, scopeOf } from '@berth/core/accounting/pausing-budgets.ts'
 import { type GatewayUsage, noUsage } from '@berth/core/accounting/upstream.ts'
 import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'

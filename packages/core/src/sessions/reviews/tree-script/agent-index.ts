@@ -56,7 +56,7 @@ read_theirs() {
   if [ "$has_index" != yes ]; then : > ${scratchPath}/their-entries; fi
   if [ "$has_index" = unreadable ]; then
     [ ! -e .git/info/sparse-checkout ] || cannot "the project's checkout is sparse, and git's index cannot be read, which alone tells the files that are not checked out"
-    say "Git's index in the project cannot be read. Every file was compared by its content."
+    note "Git's index in the project cannot be read. Every file was compared by its content."
   fi
   # Git leaves out a directory of a sparse index whose tree it cannot read, and ends well.
   if [ "$has_index" = yes ] && grep -qa sdir ${scratchPath}/theirs && grep -q '^error: ' ${scratchPath}/listed; then
@@ -73,15 +73,15 @@ update_part() {
   shift 2
   [ "$count" -gt 0 ] || return 0
   printf '%s\\0' "\${listed[@]:from:count}" > ${scratchPath}/part
-  git update-index -z "$@" < ${scratchPath}/part 2> ${scratchPath}/said && return || code=$?
+  git update-index -z "$@" < ${scratchPath}/part 2> ${scratchPath}/complaints && return || code=$?
   if [ "$count" -gt 1 ]; then
     update_part "$from" "$half" "$@"
     update_part $(( from + half )) $(( count - half )) "$@"
     return
   fi
   # Their index may name anything, even an invalid path; only a present file that git cannot take counts.
-  [ "$code" -le 128 ] || refuse "$code" ${scratchPath}/said
-  ! grep -E '^fatal: (failed to encode|BOM is|Out of memory)|File too large$' ${scratchPath}/said > ${scratchPath}/refused || refuse 1 ${scratchPath}/refused
+  [ "$code" -le 128 ] || refuse "$code" ${scratchPath}/complaints
+  ! grep -E '^fatal: (failed to encode|BOM is|Out of memory)|File too large$' ${scratchPath}/complaints > ${scratchPath}/refused || refuse 1 ${scratchPath}/refused
 }
 
 obtain() {
@@ -148,7 +148,7 @@ if [ -s ${scratchPath}/skipped ]; then
     if [ "$theirs" != "$in_base" ]; then
       if [ "\${theirs%% *}" = 160000 ] || [ -z "\${held[\${theirs##* }]-}" ]; then
         quote "$path"
-        say "Git's index marks $quoted as not checked out, and names content that is not there. It is taken from the base."
+        note "Git's index marks $quoted as not checked out, and names content that is not there. It is taken from the base."
         theirs=$in_base
       fi
     fi

@@ -173,7 +173,7 @@ while IFS= read -r -d '' path; do
     # Git compares content if both are of the same moment; only the filter could do so here.
     if [ "$time" -ge "$index_changed" ] && [ "$(git hash-object --no-filters -- "$path")" != "$staged" ] && ! is_object_of "$staged"; then
       quote "$path"
-      say "$quoted is taken as git's index holds it. Both were written in the same moment."
+      note "$quoted is taken as git's index holds it. Both were written in the same moment."
     fi
   elif [ -n "$base_is" ] && is_object_of "$base_is"; then
     taken=$base_is

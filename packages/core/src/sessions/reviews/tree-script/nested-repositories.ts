@@ -23,7 +23,7 @@ for named in .git/worktrees/*/gitdir; do
   is_worktree "$at" || continue
   apart+=(":(top,literal,exclude)$at")
   quote "$at"
-  git check-ignore -q -- "$at" 2>/dev/null || say "$quoted is a linked worktree of the project's repository, and is left out."
+  git check-ignore -q -- "$at" 2>/dev/null || note "$quoted is a linked worktree of the project's repository, and is left out."
 done
 `
 
@@ -37,7 +37,7 @@ adopt() {
   local at=$1 path worktree
   if is_worktree "$at"; then
     quote "$at"
-    say "$quoted is a linked worktree of another repository, and is left out."
+    note "$quoted is a linked worktree of another repository, and is left out."
     return 0
   fi
   local worktrees=()
@@ -58,15 +58,15 @@ adopt() {
   comm -z -23 ${scratchPath}/inner ${scratchPath}/ignored > ${scratchPath}/adopted
   for worktree in "\${worktrees[@]}"; do
     quote "$worktree"
-    say "$quoted is a linked worktree, and is left out."
+    note "$quoted is a linked worktree, and is left out."
   done
   [ -s ${scratchPath}/adopted ] || return 0
   added=0
-  git update-index -z --add --stdin < ${scratchPath}/adopted 2> ${scratchPath}/said || added=$?
-  [ "$added" -eq 0 ] || refuse "$added" ${scratchPath}/said
-  sed -n 's/^Ignoring path /git: left out: /p' ${scratchPath}/said >> ${scratchPath}/notes
+  git update-index -z --add --stdin < ${scratchPath}/adopted 2> ${scratchPath}/complaints || added=$?
+  [ "$added" -eq 0 ] || refuse "$added" ${scratchPath}/complaints
+  sed -n 's/^Ignoring path /git: left out: /p' ${scratchPath}/complaints >> ${scratchPath}/notes
   quote "$at"
-  say "$quoted holds a repository of its own. Its files are taken as files of the project."
+  note "$quoted holds a repository of its own. Its files are taken as files of the project."
 }
 
 # Whether a remote branch of the repository at $1 holds the commit $2.
@@ -89,7 +89,7 @@ is_fetchable() {
   [ -z "$to" ] && GIT_DIR=${scratchPath}/lender git cat-file -e "$2" 2>/dev/null
 }
 
-if [ "$added" -eq 1 ] && grep -qE "^error: '.*' does not have a commit checked out" ${scratchPath}/said; then
+if [ "$added" -eq 1 ] && grep -qE "^error: '.*' does not have a commit checked out" ${scratchPath}/complaints; then
   git ls-files -z --others --exclude-standard -- . "\${apart[@]}" 2>/dev/null > ${scratchPath}/others
   grep -z '/$' ${scratchPath}/others > ${scratchPath}/empty || :
   while IFS= read -r -d '' path; do adopt "\${path%/}"; done < ${scratchPath}/empty

@@ -12,7 +12,7 @@ export const noteFunctions = `
 printable() {
   tr -d '\\000-\\011\\013-\\037\\177'
 }
-say() {
+note() {
   printf '%s\\n' "$1" | printable >> ${scratchPath}/notes
 }
 # Sets quoted to the path $1.
@@ -34,7 +34,7 @@ quote() {
   quoted+='"'
 }
 # Prints the notes as far as there is room, and how many are left out.
-tell_notes() {
+report_notes() {
   sort -u ${scratchPath}/warned ${scratchPath}/errors | sed 's/^/git: /' | printable | cat ${scratchPath}/notes - > ${scratchPath}/all-notes
   local shown=0 room=${NOTES_BYTES} note left
   while IFS= read -r note; do

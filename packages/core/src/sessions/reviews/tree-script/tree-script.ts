@@ -56,13 +56,13 @@ fi
 ${setFilteredApart}
 ${ownWorktrees}
 added=0
-git add -A --ignore-errors --no-warn-embedded-repo . "\${apart[@]}" 2> ${scratchPath}/said || added=$?
-[ "$added" -le 1 ] || refuse "$added" ${scratchPath}/said
-if [ "$added" -eq 1 ] && grep -E '^(error|fatal): ' ${scratchPath}/said | grep -Ev "$left_out" > ${scratchPath}/refused; then
+git add -A --ignore-errors --no-warn-embedded-repo . "\${apart[@]}" 2> ${scratchPath}/complaints || added=$?
+[ "$added" -le 1 ] || refuse "$added" ${scratchPath}/complaints
+if [ "$added" -eq 1 ] && grep -E '^(error|fatal): ' ${scratchPath}/complaints | grep -Ev "$left_out" > ${scratchPath}/refused; then
   refuse 1 ${scratchPath}/refused
 fi
-grep -E '^error: invalid path |: can only add regular files, ' ${scratchPath}/said | sed 's/^error: /git: left out: /' >> ${scratchPath}/notes || :
-grep -Ev '^(error|fatal|hint): |^warning: in the working copy of' ${scratchPath}/said >> ${scratchPath}/warned || :
+grep -E '^error: invalid path |: can only add regular files, ' ${scratchPath}/complaints | sed 's/^error: /git: left out: /' >> ${scratchPath}/notes || :
+grep -Ev '^(error|fatal|hint): |^warning: in the working copy of' ${scratchPath}/complaints >> ${scratchPath}/warned || :
 if [ -s ${scratchPath}/links ]; then
   while IFS= read -r -d '' entry; do
     path=\${entry#*$'\\t'}
@@ -91,9 +91,9 @@ tree=$(git write-tree)
 printf '%s\\n' "$tree"
 if [ "$tree" != "$base" ]; then
   packed=0
-  printf '%s\\n^%s\\n' "$tree" "$base" | git pack-objects --revs --stdout --quiet --window=0 --threads=1 2> ${scratchPath}/said || packed=$?
-  [ "$packed" -eq 0 ] || refuse "$packed" ${scratchPath}/said
-  cat ${scratchPath}/said >> ${scratchPath}/warned
+  printf '%s\\n^%s\\n' "$tree" "$base" | git pack-objects --revs --stdout --quiet --window=0 --threads=1 2> ${scratchPath}/complaints || packed=$?
+  [ "$packed" -eq 0 ] || refuse "$packed" ${scratchPath}/complaints
+  cat ${scratchPath}/complaints >> ${scratchPath}/warned
 fi
-tell_notes >&3
+report_notes >&3
 `
