@@ -19,6 +19,6 @@ const texts: Readonly<Record<HostRefusal, (target: string, environment: string) 
     `people are asked about too many hosts at once, so nobody is asked about ${target}. Try again when they have decided`,
 }
 
-/** Returns a refusal in texts for an agent: who refused what, and what to do now. */
+/** Returns a refusal in words for an agent: who refused what, and what to do now. */
 export const refusalText = (code: HostRefusal, { host, port }: EgressTarget, environment: string): string =>
   texts[code](`${host}:${port}`, environment)

@@ -105,7 +105,7 @@ export class HostWait {
       const by = { rules, approvalMs: limits.approvalMs, asksPeople: this.#asksPeople }
       return askForHost(tx, this.#question, by, clock.now())
     })
-    this.#brief.keep(destinationOf(this.#question), asked)
+    this.#brief.keep(destinationOf(this.#question), answer)
     wakeups.publish(topics.session(organizationId, sessionId))
     if (answer.kind === 'allowed' && answer.unused !== null) {
       await markUsed(this.#context.db, this.#question, answer.unused, clock.now())
