@@ -22,8 +22,11 @@ const MAX_PROGRAM = 200
 const PLATFORM_PATHS = '/_berth/'
 /** Maximum number of connections of a sandbox; more are closed at once. */
 const MAX_CONNECTIONS = 512
-/** Of those, the ones that speak HTTP/2 at the edge; further ones speak HTTP/1.1. Each may hold many streams. */
-const MAX_HTTP2 = 16
+/**
+ * Of those, the ones that speak HTTP/2 at the edge; further ones speak HTTP/1.1. With the streams of each, both windows of
+ * all that nobody reads are 128 MiB of the worker.
+ */
+const MAX_HTTP2 = 8
 /**
  * Models may think, and agents watch a connection, for a long time. The limits exceed both, and the life of most
  * sandboxes.

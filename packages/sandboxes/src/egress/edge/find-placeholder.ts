@@ -5,6 +5,7 @@ export type Found =
   | { readonly in: 'header'; readonly at: number; readonly times: number }
   | { readonly in: 'basic'; readonly at: number; readonly user: string; readonly password: string }
   | { readonly in: 'target'; readonly times: number }
+  | { readonly in: 'method' }
 
 const basic = /^basic +([a-z0-9+/_-]+=*) *$/i
 
@@ -12,8 +13,9 @@ const basic = /^basic +([a-z0-9+/_-]+=*) *$/i
  * Returns the places of a head that hold a placeholder: the URL also in its encoded form, and the credentials of basic
  * authentication, which hide it. Bodies are not read.
  */
-export function findPlaceholder({ target, headers }: RequestHead, placeholder: string): readonly Found[] {
-  const found: Found[] = []
+export function findPlaceholder({ method, target, headers }: RequestHead, placeholder: string): readonly Found[] {
+  // Over HTTP/2 a method may be any word.
+  const found: Found[] = timesOf(method, placeholder) > 0 ? [{ in: 'method' }] : []
   const inTarget = Math.max(timesOf(target, placeholder), timesOf(decoded(target), placeholder))
   if (inTarget > 0) found.push({ in: 'target', times: inTarget })
   for (const [at, [name, value]] of headers.entries()) {

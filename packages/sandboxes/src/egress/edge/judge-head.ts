@@ -101,7 +101,7 @@ function putInto(head: RequestHead, { placeholder, put, value }: EgressSecret, f
     const target = found.in === 'target' ? withParameter(head.target, put.query, placeholder, value) : undefined
     return target === undefined ? undefined : { ...head, target }
   }
-  if (found.in === 'target') return undefined
+  if (found.in === 'target' || found.in === 'method') return undefined
   const [name = '', sent = ''] = head.headers[found.at] ?? []
   if ('header' in put) {
     const isPlace = found.in === 'header' && name.toLowerCase() === put.header.toLowerCase()

@@ -6,6 +6,7 @@ import {
   createSecureServer,
   type Http2SecureServer,
   type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
 } from 'node:http2'
 import { createServer as createHttps } from 'node:https'
 import type { Server } from 'node:net'
@@ -123,6 +124,64 @@ describe('HTTP/2', () => {
     const broken = session.request({ ':path': '/broken' })
     await expect(answerOf(broken)).rejects.toThrow()
     expect(broken.rstCode).toBe(2)
+  })
+
+  it('takes values out of every header that comes back: early ones, cookies and trailers', async () => {
+    await streams(stream => {
+      stream.additionalHeaders({ ':status': 103, link: `</${value}>; rel=preload` })
+      const cookies = [`a=${value}; Path=/`, `b=${encodeURIComponent(value)}`, Buffer.from(value).toString('base64')]
+      stream.respond({ ':status': 200, 'set-cookie': cookies, [`x-${value}`]: '1' }, { waitForTrailers: true })
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'x-sum': `of ${value}` }))
+      stream.end('body')
+    })
+    await stage.serve([secret])
+    const stream = (await stage.http2(host)).request({ ':path': '/', authorization: `Bearer ${placeholder}` })
+    const came: unknown[] = []
+    for (const event of ['headers', 'trailers']) stream.on(event, (_, __, raw) => void came.push(raw))
+    const [, , raw] = await once(stream, 'response')
+    expect(await text(stream)).toBe('body')
+    const all = [...came, raw].flat().map(String)
+    expect(all.filter(part => part.includes(placeholder))).toEqual([
+      ...[`</${placeholder}>; rel=preload`, `of ${placeholder}`],
+      ...[`a=${placeholder}; Path=/`, `b=${placeholder}`, placeholder, placeholder],
+    ])
+    for (const form of [value, Buffer.from(value).toString('base64')]) expect(all.join('\n')).not.toContain(form)
+  })
+
+  it.each<[string, OutgoingHttpHeaders, number]>([
+    ['the method', { ':method': `X${placeholder}` }, 403],
+    ['the authority', { ':authority': `${placeholder}.${host}` }, 421],
+    ['a cookie', { cookie: `session=${placeholder}` }, 403],
+    ['one of two cookies', { cookie: ['a=1', `session=${placeholder}`] as unknown as string }, 403],
+    ['a header and a cookie', { authorization: `Bearer ${placeholder}`, cookie: `a=${placeholder}` }, 403],
+  ])('puts nothing in for a placeholder in %s', async (_, headers, status) => {
+    let requests = 0
+    await streams(stream => {
+      requests += 1
+      stream.respond({ ':status': 200 }, { endStream: true })
+    })
+    await stage.serve([secret])
+    const refused = await answerOf((await stage.http2(host)).request({ ':path': '/', ...headers }))
+    expect([refused.headers[':status'], requests, stage.told.used]).toEqual([status, 0, []])
+  })
+
+  it('carries a placeholder in the scheme nowhere, and in trailers as it is', async () => {
+    const seen: unknown[] = []
+    await streams((stream, headers) => {
+      seen.push(headers)
+      stream.on('trailers', trailers => void seen.push(trailers))
+      stream.respond({ ':status': 200 })
+      stream.pipe(stream)
+    })
+    await stage.serve([secret])
+    const asked = { ':path': '/', ':method': 'POST', ':scheme': placeholder }
+    const stream = (await stage.http2(host)).request(asked, { waitForTrailers: true })
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'x-sum': placeholder }))
+    stream.end('body')
+    await answerOf(stream)
+    await until('the trailers', () => seen.length === 2)
+    expect(seen).toMatchObject([{ ':scheme': 'https' }, { 'x-sum': placeholder }])
+    expect(JSON.stringify(seen)).not.toContain(value)
   })
 
   it('lets a client that leaves a stream leave it at the host', async () => {

@@ -20,5 +20,8 @@ export function maskOf(secrets: readonly EgressSecret[]): (headers: RequestHead[
   const all = hidden.toSorted((one, other) => other.form.length - one.form.length)
   const mask = (text: string) =>
     all.reduce((masked, { form, placeholder }) => masked.replaceAll(form, () => placeholder), text)
-  return headers => headers.map(([name, value]) => [name, mask(value)] as const)
+  // A name has no case, so that a value in one would come in either.
+  const maskName = (name: string) =>
+    all.find(({ form }) => name.toLowerCase().includes(form.toLowerCase()))?.placeholder ?? name
+  return headers => headers.map(([name, value]) => [maskName(name), mask(value)] as const)
 }

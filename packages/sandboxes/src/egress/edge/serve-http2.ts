@@ -17,8 +17,8 @@ import { pairsOf, type RequestHead } from './request-head.ts'
 /** Of one stream, and of a connection: with the protocol's own 64 KiB, a body waits for each of its parts. */
 const STREAM_WINDOW = 256 * 1024
 const SESSION_WINDOW = 4 * 1024 * 1024
-/** As many as most servers allow. Each may hold a window in either direction for as long as nobody reads it. */
-const MAX_STREAMS = 100
+/** Further ones wait at the client. Each may hold a window in either direction for as long as nobody reads it. */
+const MAX_STREAMS = 32
 const settings = { initialWindowSize: STREAM_WINDOW, maxHeaderListSize: 64 * 1024, enablePush: false }
 /** Otherwise Node throws at a header that a host or a client repeats, though both sides may do so. */
 const lenient = { strictSingleValueFields: false }
