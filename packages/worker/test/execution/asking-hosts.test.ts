@@ -326,6 +326,59 @@ describe('an environment that lists its hosts', () => {
   })
 })
 
+describe('an environment that is open', () => {
+  it('closes the address of a host that the policy of the organization closes, in every form', async () => {
+    const set = 'update organizations set egress_policy = $2 where id = $1'
+    const { organizationId } = hosts.test.tenant
+    const open = { mode: 'open', hosts: [] }
+    const forms = ['93.184.216.34', '93.184.216.34.', '1572395042', '0x5db8d822', '[2606:2800:220:1::1]']
+    const script = [...forms, 'closed.example.org.', 'other.example.org'].map(form => fetchFrom(form, '-g')).join(';')
+    await hosts.test.db.database.query(set, [organizationId, JSON.stringify({ neverHosts: ['closed.example.org'] })])
+    try {
+      const session = await hosts.session(open, script)
+      const { output, events } = await hosts.ended(session)
+      expect(output.match(/the policy of the organization closes/g)?.length).toBeGreaterThanOrEqual(5)
+      expect(output.match(/reached .*/g)).toEqual(['reached other.example.org'])
+      const refused = refusalsIn(events).map(({ host, reason }) => `${host} ${reason}`)
+      expect(refused).toEqual(
+        expect.arrayContaining([
+          ...['93.184.216.34 never_host', '[2606:2800:220:1::1] never_host'],
+          ...['closed.example.org. never_host'],
+        ]),
+      )
+    } finally {
+      await hosts.test.db.database.query(set, [organizationId, '{}'])
+    }
+    // Without such a policy, an address is as public as its name.
+    const session = await hosts.session(open, fetchFrom('93.184.216.34'))
+    expect((await hosts.ended(session)).output).toBe('reached 93.184.216.34\n')
+  })
+
+  it('names each host that somebody allows, and keeps the hosts of its document and of other proposals', async () => {
+    const environment = await hosts.environments.make({ network: ask })
+    const session = await hosts.sessionOf(environment.id, 'echo idle')
+    await hosts.ended(session)
+    const allow = async (host: string) =>
+      (await hosts.api.put(`/v1/sessions/${session.id}/egress/hosts/${host}`, undefined)).body
+    expect(await allow('first.example.org')).toMatchObject({ state: 'allowed' })
+    const read = async () => (await hosts.environments.read(environment.id)).body.environment
+    const { secrets: _, ...document } = (await read()).document
+    await hosts.environments.put(environment.id, { ...document, network: { ...ask, mode: 'open' } }, 1)
+    expect(await allow('second.example.org')).toEqual({ host: 'second.example.org', state: 'named' })
+    const after = await read()
+    expect(after.document.network).toEqual({ ...ask, mode: 'open' })
+    const script = ['named', 'second', 'third'].map(name => fetchFrom(`${name}.example.org`)).join(';')
+    const next = await hosts.sessionOf(environment.id, script)
+    expect((await hosts.ended(next)).output.match(/reached/g)).toHaveLength(3)
+    // Once it asks again, what was allowed while it did is allowed still.
+    await hosts.environments.put(environment.id, { ...document, network: ask }, 2)
+    const last = await hosts.sessionOf(environment.id, fetchFrom('named.example.org'))
+    expect((await hosts.ended(last)).output).toBe('reached named.example.org\n')
+    expect((await read()).proposedHosts.map(({ host }) => host)).toEqual(after.proposedHosts.map(({ host }) => host))
+    expect(after.proposedHosts.map(({ host }) => host)).toEqual(['first.example.org'])
+  })
+})
+
 describe('the egress of a Session', () => {
   it('belongs to its tenant', async () => {
     const session = await hosts.session(ask, fetchFrom('named.example.org'))
