@@ -169,7 +169,7 @@ describe('HTTP/2', () => {
     const seen: unknown[] = []
     await streams((stream, headers) => {
       seen.push(headers)
-      stream.on('trailers', trailers => void seen.push(trailers))
+      stream.on('trailers', (trailers: IncomingHttpHeaders) => void seen.push(trailers))
       stream.respond({ ':status': 200 })
       stream.pipe(stream)
     })
