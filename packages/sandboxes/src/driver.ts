@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { SecureContext } from 'node:tls'
-import type { BaselineEnd, LeaseProgram, ProgramRun, SandboxExtension, TreeName } from './lease-program.ts'
+import type { BaselineEnd, LeaseProgram, LeaseScript, ProgramRun, SandboxExtension, TreeName } from './lease-program.ts'
 import type { Tree } from './tree.ts'
 
 /** Bounds of one sandbox. All are enforced, in the ways that `SandboxDriver.describe` lists. */
@@ -77,6 +77,12 @@ export interface LowerOwner {
    * @param baselines directory of its baselines
    */
   tree(directory: string, baselines: string): Tree
+  /**
+   * Starts a script of this user, whose workspace is a new directory `workspace` in an empty one. If there are layers, the
+   * workspace shows them below, and the new directory becomes the layer above.
+   * @param layers workspaces that were made in this way, topmost first
+   */
+  run(directory: string, layers: readonly string[], script: LeaseScript): Promise<ProgramRun>
 }
 
 /** The targets that a sandbox may reach through its proxy, its only way out. The proxy refuses all others. */

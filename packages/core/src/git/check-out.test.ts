@@ -5,7 +5,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { sampleRepository, tipOf } from '@berth/testing/git/repositories.ts'
 import { expect, it } from 'vitest'
-import { checkOut } from './check-out.ts'
+import { checkOut, packedRefs } from './check-out.ts'
 import { runGit } from './run-git.ts'
 
 it('gives a clone the names of tags byte for byte', async () => {
@@ -18,8 +18,12 @@ it('gives a clone the names of tags byte for byte', async () => {
   const input = new PassThrough()
   const refs = buffer(input)
   const program = { input, output: Readable.from([]), ended: refs.then(() => '0'), kill: () => {} }
-  const order = { run: async () => program, mirror, objects: 'objects', branch: 'main', oid, originUrl: null }
-  await checkOut(order, new AbortController().signal)
+  const { signal } = new AbortController()
+  const ownNames = { branch: 'main', originUrl: null, refs: await packedRefs(mirror, 'main', oid, signal) }
+  await checkOut(
+    { run: async () => program, objects: 'objects', names: ownNames, files: 'none', isKept: false },
+    signal,
+  )
   expect((await refs).toString('latin1')).toContain(names.map(name => `${oid} ${name}\n`).join(''))
   await rm(root, { recursive: true })
 })

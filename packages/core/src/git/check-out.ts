@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { emptyTreeOid } from '@berth/contract'
 import { insidePaths } from '@berth/sandboxes/inside-paths.ts'
@@ -28,17 +29,27 @@ export class CheckOutFailed extends Error {
 export interface CheckOut {
   /** Starts a script at the files of the sandbox, whose workspace receives the commit as `project`. */
   readonly run: (script: LeaseScript) => Promise<ProgramRun>
-  /** Bare repository of the service that holds the commit. */
-  readonly mirror: string
-  /** Its id for the sandbox: the clone borrows its objects and copies none. */
+  /** Id of the mirror's objects for the sandbox: the clone borrows them and copies none. */
   readonly objects: string
+  readonly names: CheckoutNames
+  /** Which files `project` has before: none that stay, those of a similar commit of the repository, or the commit's own. */
+  readonly files: 'none' | 'similar' | 'own'
+  /**
+   * Whether the files belong to a tree that sandboxes share. Git then takes a file as unchanged that has the size and
+   * the time that its index knows: the owner is another one in each sandbox, and all files would be read otherwise.
+   */
+  readonly isKept: boolean
+}
+
+/** The names that a clone has for a commit. */
+export interface CheckoutNames {
   readonly branch: string
-  /** The commit, or the empty tree: the branch then has no commit either. */
-  readonly oid: string
   /**
    * URL of `origin`, without a credential. Null if nothing serves it: `origin` then only names the tracked branches.
    */
   readonly originUrl: string | null
+  /** The branch, its upstream and the tags of its history, in git's packed form; empty without a commit. */
+  readonly refs: Buffer
 }
 
 const TIMEOUT_MS = 10 * 60_000
@@ -55,17 +66,18 @@ const GIB = 1024 ** 3
  */
 export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
-  const { run, mirror, objects, branch, oid, originUrl } = order
-  const refs = await packedRefs(mirror, branch, oid, signal)
+  const { run, objects, names, files, isKept } = order
   const program = await run({
     kind: 'script',
     script,
     environment: {
       ...confinedGitEnvironment,
       LC_ALL: 'C.UTF-8',
-      BRANCH: branch,
-      ORIGIN: originUrl ?? '',
+      BRANCH: names.branch,
+      ORIGIN: names.originUrl ?? '',
       OBJECTS: insidePaths.objects,
+      FILES: files,
+      KEPT: isKept ? 'yes' : '',
     },
     trees: { workspace: 'write' },
     readsAll: false,
@@ -77,7 +89,7 @@ export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<vo
   bound.addEventListener('abort', stop, { once: true })
   if (bound.aborted) stop()
   try {
-    program.input.end(refs)
+    program.input.end(names.refs)
     const output = text(program.output)
     const outcome = await program.ended
     signal.throwIfAborted()
@@ -87,28 +99,43 @@ export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<vo
   }
 }
 
-/** Git writes several working files at once if there are many. */
+/**
+ * Git writes several working files at once if there are many. Names that were there go first: \`init\` and \`config\` write
+ * them anew.
+ */
 const script = `
 set -eu
 umask 022
-rm -rf /workspace/project
+[ "$FILES" != none ] || rm -rf /workspace/project
+[ "$FILES" = none ] || (cd /workspace/project/.git && rm -rf HEAD ORIG_HEAD config packed-refs logs)
 git init --quiet --template= --initial-branch="$BRANCH" /workspace/project
 cd /workspace/project
 mkdir -p .git/info
 printf '%s\\n' "$OBJECTS" > .git/objects/info/alternates
 cat > .git/packed-refs
+if [ -n "$KEPT" ]; then git config core.checkStat minimal; git config feature.manyFiles true; fi
 [ -z "$ORIGIN" ] || git config remote.origin.url "$ORIGIN"
 git config remote.origin.fetch '+refs/heads/*:refs/remotes/origin/*'
 git config "branch.$BRANCH.remote" origin
 git config "branch.$BRANCH.merge" "refs/heads/$BRANCH"
+[ "$FILES" != own ] || exit 0
 exec git -c checkout.workers=0 -c core.hooksPath=/dev/null -c core.fsmonitor=false reset --quiet --hard
 `
 
+/** Returns what tells names from others. */
+export function digestOfNames({ branch, originUrl, refs }: CheckoutNames): string {
+  return createHash('sha256')
+    .update(JSON.stringify([branch, originUrl]))
+    .update(refs)
+    .digest('hex')
+}
+
 /**
- * Returns the clone's refs in git's packed form: the branch, its upstream and the tags of its history. A tag's name keeps
- * its bytes, in whatever encoding.
+ * Returns a clone's refs in git's packed form. A tag's name keeps its bytes, in whatever encoding.
+ * @param mirror bare repository of the service that holds the commit
+ * @param oid the commit, or the empty tree: the branch then has no commit either
  */
-async function packedRefs(mirror: string, branch: string, oid: string, signal: AbortSignal): Promise<Buffer> {
+export async function packedRefs(mirror: string, branch: string, oid: string, signal: AbortSignal): Promise<Buffer> {
   if (oid === emptyTreeOid) return Buffer.alloc(0)
   const format = ['for-each-ref', `--merged=${oid}`, '--format=%(objectname) %(refname)', 'refs/tags']
   const { stdout: tags } = await runGit(format, { gitDir: mirror, signal })

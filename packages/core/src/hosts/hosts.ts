@@ -1,6 +1,7 @@
 import type { SandboxDriver } from '@berth/sandboxes/driver.ts'
 import type { PackageLayers } from '@berth/sandboxes/packages/package-layers.ts'
 import type { HostImages } from '../environments/images/host-images.ts'
+import type { Checkouts } from '../repositories/checkouts.ts'
 import type { Mirrors } from '../repositories/mirrors.ts'
 
 /** A machine that holds sandboxes, as a process works with it: with its own driver, or over the host's connection. */
@@ -9,6 +10,8 @@ export interface Host {
   readonly driver: SandboxDriver
   /** Mirrors of repositories, whose objects its sandboxes borrow. */
   readonly mirrors: Mirrors
+  /** Its checkouts of repositories. */
+  readonly checkouts: Checkouts
   /** Its copies of environments' images. */
   readonly images: HostImages
   /** Its layers of system packages. */

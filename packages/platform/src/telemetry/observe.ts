@@ -27,6 +27,7 @@ export type StepName =
   | 'queue'
   | 'provision'
   | 'create sandbox'
+  | 'find checkout'
   | 'place source'
   | 'restore'
   | 'bring commits'

@@ -22,6 +22,8 @@ export const nobody: { readonly uid?: number } = process.getuid?.() === 0 ? { ui
 /** A command, and everything that it sees beside the host's programs. */
 export interface Confinement {
   readonly bwrap?: string
+  /** Words of a command that becomes bubblewrap, with this process's own rights. */
+  readonly launcher?: readonly string[]
   /** The uid of the command; undefined for this process's own user. */
   readonly uid?: number
   /** Whether the command may read its own user's files despite their modes. */
@@ -86,7 +88,7 @@ function start(
     ...(userNamespace === undefined ? [] : closing(filterDescriptor - 1)),
     ...confinement.command,
   ]
-  const child = spawn(shell, [...bounding, confinement.bwrap ?? 'bwrap', ...args], {
+  const child = spawn(shell, [...bounding, ...(confinement.launcher ?? []), confinement.bwrap ?? 'bwrap', ...args], {
     env: { PATH: systemPath },
     cwd: '/',
     stdio: ['pipe', 'pipe', 'pipe', ...descriptors, 'pipe'],

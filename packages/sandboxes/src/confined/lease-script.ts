@@ -18,6 +18,8 @@ export interface ScriptPlace {
   readonly objects?: ObjectsOf | undefined
   /** Name or path of the bubblewrap program. */
   readonly bwrap?: string
+  /** Words of a command that becomes bubblewrap. */
+  readonly launcher?: readonly string[]
 }
 
 /**
@@ -25,7 +27,7 @@ export interface ScriptPlace {
  * @throws TypeError if a path leads elsewhere: this process has more rights than whoever asks for the script
  */
 export async function startLeaseScript(place: ScriptPlace, script: LeaseScript): Promise<ProgramRun> {
-  const { bwrap, uid } = place
+  const { bwrap, launcher, uid } = place
   const shown = shownPaths(place, script)
   if (script.scratch === undefined) return start([])
   const own = await makeScratch(place, script.scratch)
@@ -44,6 +46,7 @@ export async function startLeaseScript(place: ScriptPlace, script: LeaseScript):
   function start(more: readonly string[]): Promise<ProgramRun> {
     return confine({
       ...(bwrap !== undefined && { bwrap }),
+      ...(launcher !== undefined && { launcher }),
       ...(uid !== undefined && { uid }),
       readsAll: script.readsAll,
       bounds: script.bounds,

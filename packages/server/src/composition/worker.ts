@@ -13,11 +13,12 @@ import type { HostIdentity } from '@berth/core/hosts/host-identity.ts'
 import { type Host, Hosts } from '@berth/core/hosts/hosts.ts'
 import { clientAddressBehind } from '@berth/core/http/request/client-address.ts'
 import { mintRuntimeCredential } from '@berth/core/identity/runtime-credentials/runtime-credential.ts'
+import { Checkouts } from '@berth/core/repositories/checkouts.ts'
 import { mirrorPacks } from '@berth/core/repositories/mirror-packs.ts'
 import { Mirrors } from '@berth/core/repositories/mirrors.ts'
 import { followQueue } from '@berth/core/sessions/following/follow-queue.ts'
 import { listExtensionsShownBy, listShownExtensions } from '@berth/core/sessions/leases/lease-extension-sql.ts'
-import { listShownImages } from '@berth/core/sessions/leases/lease-image-sql.ts'
+import { listShownTrees } from '@berth/core/sessions/leases/lease-image-sql.ts'
 import { listShownLayers } from '@berth/core/sessions/leases/lease-layer-sql.ts'
 import { mergeQueue } from '@berth/core/sessions/merges/merge-queue.ts'
 import { OutputJudge } from '@berth/core/sessions/outputs/output-judge.ts'
@@ -148,7 +149,7 @@ async function servesAlone(dataDir: string): Promise<boolean> {
   return (await servingProcesses(dataDir)).every(pid => pid === process.pid)
 }
 
-type HostParts = Pick<Host, 'mirrors' | 'images' | 'packages'>
+type HostParts = Pick<Host, 'mirrors' | 'checkouts' | 'images' | 'packages'>
 
 /** A worker, and the parts of a host that are at its machine wherever the host is. */
 interface Working {
@@ -196,9 +197,9 @@ async function workerContext(
     bytes: sandboxes.extensionsBytes,
     inUse: async () => new Set(await listShownExtensions(db, hosts.ids())),
   })
-  const images = new HostCache(join(dataDir, 'images'), {
+  const trees = new HostCache(join(dataDir, 'images'), {
     bytes: sandboxes.imageBytes,
-    inUse: async () => new Set(await listShownImages(db, hosts.ids())),
+    inUse: async () => new Set(await listShownTrees(db, hosts.ids())),
   })
   const layers = new HostCache(join(dataDir, 'package-layers'), {
     bytes: sandboxes.packagesBytes,
@@ -206,7 +207,8 @@ async function workerContext(
   })
   const partsOf = (own: SandboxDriver): HostParts => ({
     mirrors,
-    images: new HostImages(images, context.blobs),
+    checkouts: new Checkouts(trees),
+    images: new HostImages(trees, context.blobs),
     packages: new PackageLayers({ cache: layers, support: own.layers(), sources: sandboxes.packageSources }),
   })
   const network = new NetworkAccess({ ...context, approvalRules: worker.approvalRules, limits: worker.limits })

@@ -8,6 +8,7 @@ import { HostImages } from '@berth/core/environments/images/host-images.ts'
 import { defaultIdentity } from '@berth/core/git/git-identity.ts'
 import { openGitHosts } from '@berth/core/git-hosts/open-git-hosts.ts'
 import { Hosts } from '@berth/core/hosts/hosts.ts'
+import { Checkouts } from '@berth/core/repositories/checkouts.ts'
 import { Mirrors } from '@berth/core/repositories/mirrors.ts'
 import { RuntimeCatalog, type RuntimeEntry } from '@berth/core/runtimes/catalog.ts'
 import { configuredModels } from '@berth/core/runtimes/configured-models.ts'
@@ -155,6 +156,7 @@ export async function workerContext(
     stack,
   )
   const host = await hostName(dataDir)
+  const trees = hostCache(join(dataDir, 'images'), more.imageBounds)
   const hosts = new Hosts([
     {
       id: host,
@@ -165,7 +167,8 @@ export async function workerContext(
         support: more.driver?.(real).layers() ?? real.layers(),
         sources: more.packageSources ?? '/dev/null',
       }),
-      images: new HostImages(hostCache(join(dataDir, 'images'), more.imageBounds), blobs),
+      checkouts: new Checkouts(trees),
+      images: new HostImages(trees, blobs),
     },
   ])
   const unpacked = hostCache(join(dataDir, 'unpacked-extensions'))

@@ -9,5 +9,6 @@ export function hostCache(dir: string, bounds: Partial<HostCacheBounds> = {}): H
       return bounds.bytes ?? 1024 ** 4
     },
     inUse,
+    ...(bounds.free !== undefined && { free: bounds.free }),
   })
 }

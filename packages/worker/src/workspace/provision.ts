@@ -18,15 +18,18 @@ import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { type Note, observed } from '@berth/platform/telemetry/observe.ts'
+import type { LowerTrees } from '@berth/sandboxes/driver.ts'
 import { isHostAway } from '@berth/sandboxes/line/line-error.ts'
+import { OverlayError } from '@berth/sandboxes/linux/overlay.ts'
 import { applyEnvironment, type FreshSandbox } from '../apply/apply-environment.ts'
 import { type Claim, ClaimLost } from '../claim/claim.ts'
 import { type ExecutionContext, egressOf } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
 import { isSandboxLost } from '../supervisor/errors.ts'
 import { beginChecks } from './check-steps.ts'
+import { findCheckout, nameCheckout } from './kept-checkout.ts'
 import { findPackages } from './package-layer.ts'
-import { findPrebuilt, placeImage, type UsedImage } from './prebuilt-start.ts'
+import { findPrebuilt, placeImage } from './prebuilt-start.ts'
 import { ResumeUnavailable, restoreSession } from './restore-session.ts'
 import { placeSource, type ReadySource, readySource, SourceUnavailable } from './session-source.ts'
 import { type LongStep, tellIfLong } from './tell-if-long.ts'
@@ -154,16 +157,34 @@ async function provideLease(
     ])
     const layer = packages !== null && 'directory' in packages ? packages.directory : null
     const image = found?.state === 'used' ? found : null
-    const content = { source, image, extensions, layer }
-    await observed(claim, 'create sandbox', () =>
-      telling('create_sandbox', () => make(context, lease, runtime, content, signal)),
-    )
+    let checkout =
+      source === null || image !== null
+        ? null
+        : await observed(claim, 'find checkout', () =>
+            telling('place_repository', () => findCheckout(context, claim, lease, source, signal)),
+          )
+    // The Git host answers meanwhile.
+    if (checkout !== null) source?.names().catch(() => undefined)
+    const content = { source, extensions, layer }
+    const create = (lower: LowerTrees | null) =>
+      observed(claim, 'create sandbox', () =>
+        telling('create_sandbox', () => make(context, lease, runtime, { ...content, lower }, signal)),
+      )
+    await create(image?.lower ?? checkout?.lower ?? null).catch(async cause => {
+      if (checkout === null || !(cause instanceof OverlayError)) throw cause
+      context.log.warn({ err: cause, leaseId: lease.id }, 'a sandbox cannot show a kept tree, and is made without it')
+      checkout = null
+      await create(null)
+    })
     const prebuilt =
       image === null ? found : await telling('place_image', () => placeImage(context, image, lease.id, signal))
     const restored = await observed(claim, 'restore', () => restoreSession(context, claim, lease.id, signal))
     if (source !== null && prebuilt?.state !== 'used' && !restored) {
+      const tree = checkout
       await observed(claim, 'place source', () =>
-        telling('place_repository', () => placeSource(context, source, lease.id, signal)),
+        tree === null
+          ? telling('place_repository', () => placeSource(context, source, lease.id, signal))
+          : nameCheckout(context, source, tree, lease.id, signal),
       )
     }
     const results = extensions.map(({ result }) => result)
@@ -234,8 +255,9 @@ async function extensionsOf(
 /** What a sandbox is made with besides its lease. */
 interface SandboxContent {
   readonly source: ReadySource | null
-  readonly image: UsedImage | null
   readonly extensions: readonly FoundExtension[]
+  /** The trees that it shows below its own files. */
+  readonly lower: LowerTrees | null
   /** The directory of the layer with its system packages. */
   readonly layer: string | null
 }
@@ -245,7 +267,7 @@ async function make(
   context: ExecutionContext,
   lease: LeaseRow,
   runtime: RuntimeEntry,
-  { source, image, extensions, layer }: SandboxContent,
+  { source, extensions, lower, layer }: SandboxContent,
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted()
@@ -257,7 +279,7 @@ async function make(
     ...(directory !== undefined && { runtime: directory }),
     ...(engineSha256 !== null && { engine: await blobs.get(engineSha256) }),
     ...(source !== null && { objects: objectsOf(source.mirror) }),
-    ...(image !== null && image.lower !== null && { lower: image.lower }),
+    ...(lower !== null && { lower }),
     ...(layer !== null && { layer }),
     ...(egress.authority !== undefined && { trust: await egress.authority.trust() }),
   }

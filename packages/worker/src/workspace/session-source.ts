@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Source } from '@berth/contract'
 import { findResumable } from '@berth/core/checkpoints/checkpoint-sql.ts'
-import { CheckOutFailed, checkOut } from '@berth/core/git/check-out.ts'
+import { CheckOutFailed, type CheckoutNames, checkOut, packedRefs } from '@berth/core/git/check-out.ts'
 import { GitHostError } from '@berth/core/git-hosts/git-host.ts'
 import { loseSource } from '@berth/core/repositories/lost-source.ts'
 import { type MirroredCommit, objectsOf } from '@berth/core/repositories/mirrors.ts'
@@ -20,6 +20,8 @@ export interface ReadySource {
   readonly commit: MirroredCommit
   /** The bare repository that holds the commit. */
   readonly mirror: string
+  /** Returns the names of its clone; the Git host is asked once. */
+  readonly names: () => Promise<CheckoutNames>
 }
 
 /** The Session's repository is not available; the message is for whoever reads the Run. */
@@ -59,7 +61,7 @@ export async function readySource(
       // What came into the workspace that is about to be restored: its own repository names it.
       const brought = (await findResumable(context.db, claim))?.brought ?? null
       if (brought !== null) await context.mirrors.provide({ ...commit, oid: brought.baseOid }, signal)
-      return { source, commit, mirror }
+      return { source, commit, mirror, names: once(() => namesOf(source, commit, mirror, signal)) }
     } catch (error) {
       const refused = error instanceof ApiError || (error instanceof GitHostError && !error.passing)
       if (refused) await giveUp(context, claim)
@@ -79,19 +81,14 @@ export async function readySource(
  */
 export async function placeSource(
   context: ExecutionContext,
-  { source, commit, mirror }: ReadySource,
+  { commit, mirror, names }: ReadySource,
   leaseId: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const { cloneUrl } = await commit.host.readRepository(commit.repository, signal).catch(error => {
-    // Without the host only the remote's address is missing.
-    if (error instanceof GitHostError) return { cloneUrl: null }
-    throw error
-  })
   const run = (script: LeaseScript) => context.driver.run(leaseId, script)
-  const place = { run, mirror, objects: objectsOf(mirror) }
+  const place = { run, objects: objectsOf(mirror), files: 'none', isKept: false } as const
   try {
-    await checkOut({ ...place, branch: source.baseBranch, oid: source.baseOid, originUrl: cloneUrl }, signal)
+    await checkOut({ ...place, names: await names() }, signal)
   } catch (error) {
     if (!(error instanceof CheckOutFailed)) throw error
     if (error.refused !== null) {
@@ -99,6 +96,32 @@ export async function placeSource(
     }
     if (error.broken) await context.mirrors.discard(commit, signal)
     throw error
+  }
+}
+
+async function namesOf(
+  { baseBranch, baseOid }: Source,
+  { host, repository }: MirroredCommit,
+  mirror: string,
+  signal: AbortSignal,
+): Promise<CheckoutNames> {
+  const [refs, { cloneUrl }] = await Promise.all([
+    packedRefs(mirror, baseBranch, baseOid, signal),
+    host.readRepository(repository, signal).catch(error => {
+      // Without the host only the remote's address is missing.
+      if (error instanceof GitHostError) return { cloneUrl: null }
+      throw error
+    }),
+  ])
+  return { branch: baseBranch, originUrl: cloneUrl, refs }
+}
+
+/** Returns a function that begins the work when it is first called. */
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let begun: Promise<T> | undefined
+  return () => {
+    begun ??= work()
+    return begun
   }
 }
 

@@ -28,6 +28,7 @@ describe('the images of a host', () => {
     const owner: LowerOwner = {
       uid,
       tree: (path, baselines) => directoryTree(lab.tools, { path, uid }, baselines),
+      run: () => expect.unreachable(),
     }
     let made = 0
     const seal = async (content: string): Promise<SealedImage> => {

@@ -11,6 +11,7 @@ import { RestoreRefused } from '../../checkpoints/errors.ts'
 import { imageLimits } from '../../checkpoints/limits.ts'
 import { type Manifest, ManifestError, parseManifest } from '../../checkpoints/manifest.ts'
 import { restoreTree } from '../../checkpoints/restore-tree.ts'
+import { isLiveCheckout } from '../../repositories/checkouts.ts'
 import type { SealedImage } from './image-sql.ts'
 
 const trees = ['workspace', 'home'] as const
@@ -41,16 +42,17 @@ export class HostImages {
    */
   async provide(image: SealedImage, owner: LowerOwner, signal: AbortSignal): Promise<LowerTrees> {
     const write = (fresh: string, within: AbortSignal) => this.#write(fresh, image, owner, within)
-    const path = await this.#cache.provide(image.digest, bytesOfImage(image), write, signal)
+    const { bytes, inodes } = sizeOfImage(image)
+    const path = await this.#cache.provide(image.digest, bytes, write, signal, { inodes })
     return {
       places: { workspace: [join(path, 'workspace')], home: [join(path, 'home')] },
       baselines: { workspace: join(path, 'baselines', 'workspace'), home: join(path, 'baselines', 'home') },
     }
   }
 
-  /** Removes images that are gone, and what there is no room for. @returns how many directories it removed */
+  /** Removes images that are gone, checkouts out of use, and whatever there is no room for. @returns how many directories it removed */
   async tidy(known: ReadonlySet<string>, signal: AbortSignal): Promise<number> {
-    return await this.#cache.tidy(({ name }) => known.has(name), signal)
+    return await this.#cache.tidy(entry => known.has(entry.name) || isLiveCheckout(entry), signal)
   }
 
   async #write(fresh: string, image: SealedImage, owner: LowerOwner, signal: AbortSignal): Promise<number> {
@@ -71,13 +73,16 @@ export class HostImages {
 }
 
 /** Returns the bytes that the trees of an image take at most. @throws RestoreRefused */
-export function bytesOfImage({ workspaceManifest, homeManifest }: SealedImage): number {
-  let bytes = 0
+export const bytesOfImage = (image: SealedImage): number => sizeOfImage(image).bytes
+
+function sizeOfImage({ workspaceManifest, homeManifest }: SealedImage): { bytes: number; inodes: number } {
+  let [bytes, inodes] = [0, 0]
   for (const text of [workspaceManifest, homeManifest]) {
     const { sourceBytes, files, directories, links } = parsed(text)
+    inodes += files + directories + links
     bytes += sourceBytes + (files + directories + links) * ENTRY_BYTES
   }
-  return bytes
+  return { bytes, inodes }
 }
 
 function parsed(manifest: string): Manifest {

@@ -5,14 +5,19 @@ export async function markStartedFrom(tx: Queryable, leaseId: string, digest: st
   await tx.query({ text: 'update leases set image_digest = $2 where id = $1', values: [leaseId, digest] })
 }
 
-/** Returns the digests of the images that live leases of a host started from. */
-export async function listShownImages(db: Queryable, hosts: readonly string[]): Promise<readonly string[]> {
-  const { rows } = await db.query<{ digest: string }>({
-    name: 'list-shown-images',
+/** Records the checkout that a sandbox shows, before it is made: its host keeps the checkout while the lease lives. */
+export async function markTree(tx: Queryable, leaseId: string, name: string): Promise<void> {
+  await tx.query({ text: 'update leases set tree = $2 where id = $1', values: [leaseId, name] })
+}
+
+/** Returns the images, by digest, and the checkouts that live leases of a host started from. */
+export async function listShownTrees(db: Queryable, hosts: readonly string[]): Promise<readonly string[]> {
+  const { rows } = await db.query<{ name: string }>({
+    name: 'list-shown-trees',
     text: `
-      select distinct image_digest as digest from leases
-      where host = any ($1) and ended_at is null and image_digest is not null`,
+      select distinct name from leases, unnest(array[image_digest, tree]) as name
+      where host = any ($1) and ended_at is null and name is not null`,
     values: [hosts],
   })
-  return rows.map(({ digest }) => digest)
+  return rows.map(({ name }) => name)
 }

@@ -875,7 +875,7 @@ create table leases (
   state text not null check (state in ('creating', 'applying', 'attached', 'ended')),
   release_sha text, engine_sha256 text,
   environment_id uuid, environment_revision integer, environment_secrets jsonb, secrets_left_out text[] not null default '{}', apply jsonb,
-  never_hosts text[] not null default '{}', image_digest text, package_layer text, brought jsonb, merging jsonb,
+  never_hosts text[] not null default '{}', image_digest text, tree text, package_layer text, brought jsonb, merging jsonb,
   journal_offset bigint not null default 0, replay_from bigint not null default 0,
   agent_generation integer not null default 0, agent_state text not null default 'none'
     check (agent_state in ('none', 'started', 'initialized', 'loaded', 'ready', 'exited')),
@@ -900,6 +900,7 @@ comment on column leases.never_hosts is 'Hosts that the organization had closed 
 comment on column leases.apply is 'How far the environment is applied, in state `applying`: a worker that takes over goes on '
   'with the same processes. Null until that begins, and without an environment.';
 comment on column leases.image_digest is 'It started from this image. Its host keeps trees and layer while the lease lives.';
+comment on column leases.tree is 'Name of the checkout that its host keeps for it while it lives; null: it has none.';
 comment on column leases.brought is 'Commits that its workspace holds besides the pinned one; null: none.';
 comment on column leases.merging is 'A merge whose files may be half written: whoever goes on places it again.';
 comment on column leases.journal_offset is 'Everything before it in the sandbox''s journal is committed to the log.';
