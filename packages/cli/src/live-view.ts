@@ -5,6 +5,9 @@ import {
   emptyTranscript,
   extendAgentState,
   extendTranscript,
+  formatElapsed,
+  formatProgress,
+  type NoticeRow,
   type Transcript,
   textOf,
 } from '@berth/client/transcript'
@@ -24,6 +27,8 @@ export interface LiveState {
   readonly held: ReadonlyMap<string, string>
   /** The message that the agent is writing, until the log has it; null while it writes none. */
   readonly draft: NonNullable<Preview['message']> | null
+  /** How far steps before the agent have come. */
+  readonly steps: NonNullable<Preview['steps']>
   /** Id of the last message in the log. */
   readonly lastMessageId: string | null
 }
@@ -35,6 +40,7 @@ export const initialLiveState: LiveState = {
   setupLine: '',
   held: new Map(),
   draft: null,
+  steps: [],
   lastMessageId: null,
 }
 
@@ -118,10 +124,10 @@ export function showCancelling(state: LiveState): LiveState {
   return state.stage === 'ended' ? state : { ...state, stage: 'cancelling' }
 }
 
-/** Returns the state with the message that the agent is writing. A preview may arrive after the Event that replaces it. */
-export function showPreview(state: LiveState, { message }: Preview): LiveState {
-  if (message === undefined || state.lastMessageId === message.messageId) return { ...state, draft: null }
-  return state.stage === 'ended' ? state : { ...state, draft: message }
+/** Returns the state with what a preview has. It may arrive after the Event that replaces its message. */
+export function showPreview(state: LiveState, { message, steps = [] }: Preview): LiveState {
+  if (message === undefined || state.lastMessageId === message.messageId) return { ...state, steps, draft: null }
+  return state.stage === 'ended' ? state : { ...state, steps, draft: message }
 }
 
 /** Returns the last lines of the draft, as wide as the terminal. */
@@ -136,15 +142,22 @@ function draftLines({ draft }: LiveState, columns: number, paint: Paint): string
   return draft.role === 'reasoning' ? lines.map(line => paint('dim', line)) : lines
 }
 
+/** What the changing lines depend on besides the state. `now` is the service's time. */
+export interface StatusAt {
+  readonly frame: number
+  readonly columns: number
+  readonly now: number
+}
+
 /** Returns the changing lines below the text: the draft, and the current activity. */
-export function showStatus(state: LiveState, at: { frame: number; columns: number }, paint: Paint): string[] {
+export function showStatus(state: LiveState, at: StatusAt, paint: Paint): string[] {
   if (state.stage === 'ended') return []
   const mark = paint('cyan', spinner[at.frame % spinner.length] ?? '')
   const tools = state.transcript.rows
     .flatMap(row => (row.kind === 'steps' ? row.steps : []))
     .flatMap(step => (step.kind === 'tool' && step.status === 'running' ? [printableLine(step.title)] : []))
   const hidden = tools.length - runningShown
-  const label = labelOf(state)
+  const label = labelOf(state, at.now)
   const busy = [
     ...tools.slice(0, runningShown),
     ...(hidden > 0 ? [`and ${hidden} more`] : []),
@@ -158,11 +171,19 @@ export function showStatus(state: LiveState, at: { frame: number; columns: numbe
   ]
 }
 
-function labelOf({ stage, transcript: { rows }, setupLine }: LiveState): string {
+function labelOf({ stage, steps, transcript: { rows }, setupLine }: LiveState, now: number): string {
   if (stage === 'cancelling') return stage
   if (rows.some(row => row.kind === 'interaction' && row.status === 'open')) return 'waiting for an answer'
   // A step may have ended beside one that goes on.
   const last = rows.findLast(row => row.kind !== 'notice' || row.step === undefined || row.ongoing === true)
-  if (last?.kind === 'notice' && last.ongoing === true) return setupLine || printableLine(last.text)
+  if (last?.kind === 'notice' && last.ongoing === true) return setupLine || printableLine(stepText(last, steps, now))
   return stage === 'working' ? stage : 'waiting for a sandbox'
+}
+
+/** Returns a step that goes on with its time so far and its progress. */
+function stepText({ text, at, step }: NoticeRow, steps: LiveState['steps'], now: number): string {
+  const progress = steps.find(({ stepId }) => stepId === step)?.progress
+  const forMs = now - Date.parse(at)
+  const parts = [...(forMs >= 1000 ? [formatElapsed(forMs)] : []), ...(progress ? [formatProgress(progress)] : [])]
+  return [text, ...parts].join(' · ')
 }

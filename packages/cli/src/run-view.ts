@@ -1,7 +1,7 @@
 import type { Event, Preview, Session } from '@berth/client'
+import type { CommandIo } from './io.ts'
 import { LiveTerminal } from './live-terminal.ts'
 import { liveStateOf, showCancelling, showEvent, showPreview, showStatus } from './live-view.ts'
-import type { Output } from './output.ts'
 import { plainLine } from './plain-line.ts'
 import { jsonLine, printableLine } from './terminal-text.ts'
 
@@ -15,10 +15,7 @@ export interface RunView extends AsyncDisposable {
   cancelling(): Promise<void>
 }
 
-export interface RunViewOutputs {
-  readonly stdout: Output
-  readonly stderr: Output
-}
+export type RunViewOutputs = Pick<CommandIo, 'stdout' | 'stderr' | 'clock'>
 
 /**
  * Opens a view: JSON if asked for, a live one in a terminal, and otherwise one plain line per Event.
@@ -30,7 +27,7 @@ export function openRunView(
   session: Pick<Session, 'plan' | 'background'>,
 ): RunView {
   return outputs.stdout.isTerminal && !json
-    ? liveRunView(outputs.stdout, session)
+    ? liveRunView(outputs, session)
     : lineRunView(outputs, json ? jsonLine : plainLine)
 }
 
@@ -46,11 +43,11 @@ function lineRunView({ stdout, stderr }: RunViewOutputs, format: (event: Event) 
 
 const frameMs = 100
 
-function liveRunView(stdout: Output, session: Pick<Session, 'plan' | 'background'>): RunView {
+function liveRunView({ stdout, clock }: RunViewOutputs, session: Pick<Session, 'plan' | 'background'>): RunView {
   const terminal = new LiveTerminal(stdout)
   let state = liveStateOf(session)
   let frame = 0
-  const status = () => showStatus(state, { frame, columns: stdout.columns }, stdout.paint)
+  const status = () => showStatus(state, { frame, columns: stdout.columns, now: clock.now() }, stdout.paint)
   const notice = (text: string) => terminal.show([stdout.paint('yellow', printableLine(text))], status())
   // A tick only redraws the spinner, so it may be dropped if the terminal is slow.
   let drawing = false

@@ -14,7 +14,7 @@ import type { Paint } from '../src/output.ts'
 import { runEvent } from './event-fixtures.ts'
 
 const plain: Paint = (_, text) => text
-const at = { frame: 0, columns: 40 }
+const at = { frame: 0, columns: 40, now: 0 }
 
 function play(events: readonly Event[], from: LiveState = initialLiveState): { state: LiveState; lines: string[] } {
   return events.reduce(
@@ -46,7 +46,7 @@ test('a Run is shown from its queue to its end', () => {
   expect(showStatus(working.state, at, plain)).toEqual(['⠋ working…'])
   const calling = play([tool(2, 'a', 'started'), tool(3, 'b', 'started', 'read')], working.state)
   expect(calling.lines).toEqual([])
-  expect(showStatus(calling.state, { frame: 1, columns: 40 }, plain)).toEqual(['⠙ bash', '⠙ read'])
+  expect(showStatus(calling.state, { ...at, frame: 1 }, plain)).toEqual(['⠙ bash', '⠙ read'])
   const rest = play(
     [
       tool(4, 'b', 'failed', 'read'),
@@ -95,6 +95,10 @@ test('a long step before the agent begins is shown while it goes on, and has one
   const unpacked = { ...of, stepId: 't', title: 'Unpacking', status: 'succeeded', durationMs: 1500 }
   const besides = play([runEvent(2, 'svc.workspace.progress', unpacked)], making.state)
   expect(showStatus(besides.state, at, plain)).toEqual(['⠋ Creating the sandbox…'])
+  const progress = { unit: 'objects', done: 430, total: 1000, bytes: 1_500_000 } as const
+  const half = showPreview(making.state, { activities: [], steps: [{ stepId: 's', title: of.title, progress }] })
+  const later = { ...at, columns: 99, now: Date.parse(runEvent(1, '', {}).createdAt) + 12_345 }
+  expect(showStatus(half, later, plain)).toEqual(['⠋ Creating the sandbox · 12 s · 43% of 1,000 objects, 1.4 MiB…'])
   // A Run that was parked goes on in its middle.
   const again = play([started(1), ...end('succeeded')])
   expect(showStatus(again.state, at, plain)).toEqual(['⠋ working…'])
@@ -153,7 +157,7 @@ test('a new attempt drops the running tools of the lost one', () => {
 
 test('many tools and long names take only a few short lines', () => {
   const tools = Array.from({ length: 6 }, (_, i) => tool(i + 2, `id${i}`, 'started', 'x'.repeat(100)))
-  const status = showStatus(play([started(1), ...tools]).state, { frame: 0, columns: 20 }, plain)
+  const status = showStatus(play([started(1), ...tools]).state, { ...at, columns: 20 }, plain)
   expect(status).toHaveLength(5)
   expect(status.at(-1)).toBe('⠋ and 2 more')
   for (const line of status) expect(line.length).toBeLessThan(20)

@@ -2,6 +2,15 @@ import { followerOptions } from './call-options.ts'
 import type { BerthClient } from './client.ts'
 import { followLive } from './follow-live.ts'
 
+/** How far a step has come. */
+export interface StepProgress {
+  readonly unit: 'bytes' | 'objects' | 'deltas' | 'files'
+  readonly done: number
+  readonly total?: number
+  /** Bytes that have come, if another unit is counted. */
+  readonly bytes?: number
+}
+
 /** The message that an agent is writing, and its tool calls in progress. It is not part of the log. */
 export interface Preview {
   readonly message?: {
@@ -17,6 +26,8 @@ export interface Preview {
     readonly title: string
     readonly startedAt: string
   }[]
+  /** Steps before the agent begins that `svc.workspace.progress` has told of, by its `stepId`. */
+  readonly steps?: readonly { readonly stepId: string; readonly title: string; readonly progress: StepProgress }[]
 }
 
 /**

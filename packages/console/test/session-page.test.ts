@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Interaction, Session, TurnPage } from '@berth/contract'
 import { appendEvents } from '@berth/core/sessions/log/append.ts'
+import { writePreview } from '@berth/core/sessions/previews/preview-sql.ts'
+import { announce, topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import { scriptedRuntimes } from '@berth/testing/agents/scripted-runtimes.ts'
 import { scriptOf, taskOf } from '@berth/testing/agents/tasks.ts'
@@ -90,6 +92,31 @@ describe('the page of a Session', () => {
     await release(session, 'one')
     await log().getByText('The tests pass again.').waitFor()
     expect(await log().getByText('The tests', { exact: true }).count()).toBe(0)
+  })
+
+  it('shows how long a step of the start takes by now, and how far it has come', async () => {
+    const session = await open('say First.', 'wait one')
+    await log().getByText('First.', { exact: true }).waitFor()
+    const { organizationId, id: sessionId, activeRunId: runId = '' } = session
+    const { database: db } = accounts.test.db
+    const of = { stepId: 's', step: 'fetch_repository', title: 'Fetching the repository' }
+    const step = (status: 'started' | 'succeeded') => [
+      { type: 'svc.workspace.progress', runId, data: { ...of, status, durationMs: 12_300 } } as const,
+    ]
+    const key = { organizationId, sessionId }
+    await db.transaction(tx => appendEvents(tx, key, step('started'), new Date(Date.now() - 7_000)))
+    const progress = { unit: 'objects', done: 43_000, total: 100_000, bytes: 12_900_000 }
+    const preview = JSON.stringify({ activities: [], steps: [{ ...of, progress }] })
+    await until('a watch', () => writePreview(db, key, runId, preview, new Date()))
+    await announce(db, topics.preview(organizationId, sessionId), topics.session(organizationId, sessionId))
+    await log().getByText('43% of 100,000 objects, 12.3 MiB').waitFor()
+    expect(await log().getByRole('timer').textContent()).toMatch(/^\d+ s$/)
+    await shoot(page, 'session-step')
+    expect(await pageFaults(page)).toEqual([])
+    await db.transaction(tx => appendEvents(tx, key, step('succeeded'), new Date()))
+    await announce(db, topics.session(organizationId, sessionId))
+    await log().getByText('Fetching the repository (12.3 s)').waitFor()
+    await release(session, 'one')
   })
 
   it('keeps a message until the agent has finished, and sends it then', async () => {

@@ -216,7 +216,7 @@ export const WorkspaceProgress = Type.Object(
     stepId: Type.String({ description: 'The same at the start and at the end of a step.' }),
     step: openString([
       ...['fetch_repository', 'bring_image', 'unpack_extensions', 'create_sandbox', 'restore', 'place_image'],
-      ...['place_repository', 'bring_commits'],
+      ...['place_repository', 'bring_commits', 'start_agent'],
     ]),
     title: Type.String({ description: 'The step in words for people.' }),
     status: Type.Enum(['started', 'succeeded', 'failed'], { type: 'string' }),
@@ -225,7 +225,7 @@ export const WorkspaceProgress = Type.Object(
   {
     title: 'WorkspaceProgressData',
     description:
-      'A step that brings a workspace up has taken a second, or has ended after that. A quick step has no Event.',
+      'A step that brings a workspace or its agent up has taken a second, or has ended after that. A quick step has no Event; previews show the progress of a long one.',
     ...open,
   },
 )

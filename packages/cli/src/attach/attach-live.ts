@@ -113,10 +113,10 @@ class AttachedSession implements AsyncDisposable {
   }
 
   #status(frame: number): readonly string[] {
-    const { stdout } = this.#io
+    const { stdout, clock } = this.#io
     const next = this.#next?.line ?? null
     const shown = next === null ? [] : [stdout.paint('dim', clip(next, stdout.columns - 1))]
-    return [...this.#view.status(frame, stdout.columns), ...shown, ...this.#timeLeft()]
+    return [...this.#view.status({ frame, columns: stdout.columns, now: clock.now() }), ...shown, ...this.#timeLeft()]
   }
 
   /** Returns the time that is left to decide, by the service's clock. */

@@ -1,6 +1,14 @@
 import type { Event, Preview, Session } from '@berth/client'
 import { textOf } from '@berth/client/transcript'
-import { type LiveState, liveStateOf, showCancelling, showEvent, showPreview, showStatus } from '../live-view.ts'
+import {
+  type LiveState,
+  liveStateOf,
+  type StatusAt,
+  showCancelling,
+  showEvent,
+  showPreview,
+  showStatus,
+} from '../live-view.ts'
 import type { Paint } from '../output.ts'
 import { printable, printableLine } from '../terminal-text.ts'
 
@@ -47,8 +55,8 @@ export class SessionView {
     this.#state = showCancelling(this.#state)
   }
 
-  status(frame: number, columns: number): readonly string[] {
-    return showStatus(this.#state, { frame, columns }, this.#paint)
+  status(at: StatusAt): readonly string[] {
+    return showStatus(this.#state, at, this.#paint)
   }
 
   #begin(stage: LiveState['stage']): void {

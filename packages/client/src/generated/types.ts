@@ -3881,7 +3881,7 @@ export interface WorkspaceNodeEnvelope {
   node: WorkspaceNode
 }
 
-/** A step that brings a workspace up has taken a second, or has ended after that. A quick step has no Event. */
+/** A step that brings a workspace or its agent up has taken a second, or has ended after that. A quick step has no Event; previews show the progress of a long one. */
 export interface WorkspaceProgressData {
   /** The same at the start and at the end of a step. */
   stepId: string
@@ -4442,7 +4442,7 @@ export interface Operations {
     } }
     answer: Response
   }
-  /** Follow what the agent is saying. Streams what the agent is saying and which tools run, as server-sent events: `data` is `{ message?, activities }`, always the whole of it. A preview is not part of the log, is never repeated, and disappears when the Event of the same id is appended. The events have no `id`: a reader that misses some has missed nothing that counts. */
+  /** Follow what the agent is saying. Streams what the agent is saying and which tools run, as server-sent events: `data` is `{ message?, activities, steps? }`, always the whole of it. `steps` has how far the steps of `svc.workspace.progress` have come that download or write: `{ stepId, title, progress: { unit, done, total?, bytes? } }`. A preview is not part of the log, is never repeated, and disappears when the Event of the same id is appended. The events have no `id`: a reader that misses some has missed nothing that counts. */
   streamPreviews: {
     input: { sessionId: string }
     answer: Response

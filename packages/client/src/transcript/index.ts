@@ -13,7 +13,7 @@ export {
 export { applyOutcome } from './apply-outcome.ts'
 export { changesOf, type RowChange } from './changes.ts'
 export { numberOf, textOf } from './data.ts'
-export { formatBytes, formatDuration } from './format.ts'
+export { formatBytes, formatDuration, formatElapsed, formatProgress } from './format.ts'
 export type {
   ArtifactRow,
   BlockedHost,

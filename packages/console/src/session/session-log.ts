@@ -212,9 +212,9 @@ export class SessionLog {
   #unlogged(): Preview | null {
     const preview = this.#previewed
     if (preview === null) return null
-    const { message } = preview
+    const { message, ...rest } = preview
     const activities = preview.activities.filter(({ activityId }) => !this.#logged.has(activityId))
-    return { activities, ...(message !== undefined && !this.#logged.has(message.messageId) && { message }) }
+    return { ...rest, activities, ...(message !== undefined && !this.#logged.has(message.messageId) && { message }) }
   }
 
   #set(change: Partial<LogSnapshot>): void {

@@ -2,13 +2,15 @@ import type { ArtifactRow, InteractionRow, NoticeRow } from '@berth/client/trans
 import { lazy } from 'react'
 import { BlockedLine } from './blocked-line.tsx'
 import { InteractionLine } from './interaction-line.tsx'
+import { OngoingLine } from './ongoing-line.tsx'
 
 const Artifact = lazy(async () => ({ default: (await import('./artifact.tsx')).Artifact }))
 
-/** A row that few logs have: what the agent asked or presented, or a host that its sandbox was refused. */
+/** A row that few logs have: what the agent asked or presented, a step that goes on, or a host that its sandbox was refused. */
 export function LoggedLine({ row, sessionId }: { row: ArtifactRow | InteractionRow | NoticeRow; sessionId: string }) {
   if (row.kind === 'interaction') return <InteractionLine row={row} />
   if (row.kind === 'artifact') return <Artifact row={row} sessionId={sessionId} />
   const { blocked, text, detail } = row
+  if (row.ongoing) return <OngoingLine row={row} sessionId={sessionId} />
   return blocked && <BlockedLine blocked={blocked} text={text} detail={detail} sessionId={sessionId} />
 }

@@ -47,7 +47,7 @@ export const RowView = memo(function RowView({ row, sessionId }: { row: Row; ses
         </>
       )
     case 'notice':
-      if (row.blocked === undefined) return <Notice row={row} scope={sessionId} />
+      if (!row.blocked && !row.ongoing) return <Notice row={row} scope={sessionId} />
   }
   return (
     <Suspense fallback={<div className={row.kind === 'artifact' ? 'h-11.5' : 'h-7'} />}>

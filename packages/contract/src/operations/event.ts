@@ -68,7 +68,7 @@ export const eventOperations = {
     path: '/v1/sessions/{sessionId}/previews',
     summary: 'Follow what the agent is saying',
     description:
-      'Streams what the agent is saying and which tools run, as server-sent events: `data` is `{ message?, activities }`, always the whole of it. A preview is not part of the log, is never repeated, and disappears when the Event of the same id is appended. The events have no `id`: a reader that misses some has missed nothing that counts.',
+      'Streams what the agent is saying and which tools run, as server-sent events: `data` is `{ message?, activities, steps? }`, always the whole of it. `steps` has how far the steps of `svc.workspace.progress` have come that download or write: `{ stepId, title, progress: { unit, done, total?, bytes? } }`. A preview is not part of the log, is never repeated, and disappears when the Event of the same id is appended. The events have no `id`: a reader that misses some has missed nothing that counts.',
     tag: 'Events',
     access: 'bearer',
     capability: 'svc.cloud.sessions:read',

@@ -1,4 +1,5 @@
 import { buffer } from 'node:stream/consumers'
+import { progressReport } from '@berth/platform/kit/progress.ts'
 import { BlobCorrupt, type BlobRef, type Blobs } from '@berth/platform/storage/blobs/blobs.ts'
 import { SandboxGoneError } from '@berth/sandboxes/driver.ts'
 import type { Tree } from '@berth/sandboxes/tree.ts'
@@ -95,8 +96,13 @@ async function write(options: RestoreOptions, manifest: Manifest, table: PackTab
     if (ready.type !== frameTypes.ready) throw new RestoreRefused('failed', 'the tree program sent an unexpected frame')
     const { open } = JSON.parse(ready.payload.toString()) as RestoreReady
     placed = open.flatMap(at => options.only?.[at] ?? [])
+    const report = progressReport()
+    const total = table.packs.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+    let written = 0
     for await (const [pack, content] of contents(table.packs, blobs)) {
       await conversation.send(frameTypes.pack, numbers(pack.id, pack.sourceBytes), content)
+      written += pack.sizeBytes
+      report({ unit: 'bytes', done: written, total })
     }
     await conversation.send(frameTypes.finish)
     conversation.end()

@@ -27,6 +27,8 @@ export interface GitOptions {
   /** Bounds of each process of git; the default ones are far above the needs of most commands. */
   readonly bounds?: HelperBounds
   readonly signal?: AbortSignal
+  /** Gets each line of the progress of a command that is not confined. */
+  readonly progress?: (line: string) => void
 }
 
 export interface GitResult {
@@ -115,12 +117,12 @@ export async function runGit(args: readonly string[], options: GitOptions = {}):
 }
 
 async function start(args: readonly string[], options: GitOptions): Promise<GitProcess> {
-  const { gitDir, view, env, remote, input, signal, bounds = defaultBounds } = options
+  const { gitDir, view, env, remote, input, signal, progress, bounds = defaultBounds } = options
   const all = [...(gitDir === undefined ? [] : [`--git-dir=${gitDir}`]), ...args]
   try {
     signal?.throwIfAborted()
     if (view !== undefined) return await startConfinedGit(all, { view, env, bounds })
-    return await startGit(all, { remote, env, bounds, hasInput: input !== undefined })
+    return await startGit(all, { remote, env, bounds, hasInput: input !== undefined, progress })
   } catch (error) {
     if (input instanceof Readable) input.destroy()
     throw error

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { confine } from '@berth/sandboxes/confined/confined.ts'
 import { helperCommand } from '@berth/sandboxes/confined/helper-group.ts'
@@ -34,6 +35,8 @@ export interface GitProcess {
 }
 
 const MAX_MESSAGE = 4096
+/** Matches a line of git's progress, also of the other end; a carriage return ends most of them. */
+const isProgress = /^(remote: )?[A-Z][a-z]+ [a-z]+: +\d/
 
 /** Starts git unconfined, within its bounds, in a process group of its own. */
 export async function startGit(
@@ -43,6 +46,8 @@ export async function startGit(
     readonly env: Readonly<Record<string, string>> | undefined
     readonly bounds: HelperBounds
     readonly hasInput: boolean
+    /** Gets the lines of progress, which are no part of the error output then. */
+    readonly progress?: ((line: string) => void) | undefined
   },
 ): Promise<GitProcess> {
   const [shell = '', ...bounding] = await helperCommand(options.bounds)
@@ -54,7 +59,7 @@ export async function startGit(
   })
   const { stdout, stderr } = child
   if (stdout === null || stderr === null) throw new Error('no pipes to git')
-  return { stdin: child.stdin, stdout, ended: endOf(child, stderr), kill: () => killGroup(child) }
+  return { stdin: child.stdin, stdout, ended: endOf(child, stderr, options.progress), kill: () => killGroup(child) }
 }
 
 /**
@@ -95,12 +100,15 @@ function parseEnd(outcome: string): GitEnd {
   return { exitCode: code, signal: code === null ? end : null, stderr: rest.join(' ') }
 }
 
-function endOf(child: ChildProcess, errors: Readable): Promise<GitEnd> {
+function endOf(child: ChildProcess, errors: Readable, progress?: (line: string) => void): Promise<GitEnd> {
   const { promise, resolve, reject } = Promise.withResolvers<GitEnd>()
   let stderr = ''
-  errors.setEncoding('utf8').on('data', (text: string) => {
+  const keep = (text: string) => {
     if (stderr.length < MAX_MESSAGE) stderr = (stderr + text).slice(0, MAX_MESSAGE)
-  })
+  }
+  if (progress === undefined) errors.setEncoding('utf8').on('data', keep)
+  else
+    createInterface({ input: errors }).on('line', line => (isProgress.test(line) ? progress(line) : keep(`${line}\n`)))
   child.on('error', reject)
   child.on('close', (exitCode, signal) => resolve({ exitCode, signal, stderr }))
   return promise

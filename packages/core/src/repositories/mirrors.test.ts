@@ -3,12 +3,13 @@ import { access, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { emptyTreeOid } from '@berth/contract'
+import { type Progress, withProgress } from '@berth/platform/kit/progress.ts'
 import { commitTo, emptyRepository, firstCommit, sampleRepository, tipOf } from '@berth/testing/git/repositories.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { pinnedObjects } from '../git/pack-transfer.ts'
 import { gitText, runGit } from '../git/run-git.ts'
 import type { GitHost } from '../git-hosts/git-host.ts'
-import { type MirroredCommit, Mirrors } from './mirrors.ts'
+import { type MirroredCommit, Mirrors, progressOf } from './mirrors.ts'
 
 const signal = AbortSignal.timeout(60_000)
 const ever = new Date(8.64e15)
@@ -50,6 +51,37 @@ it('deletes a mirror that nobody has used for long, once no sandbox can be readi
   }
   expect(await tidied(never, future + 1)).toEqual({ setAside: 0, deleted: 2 })
   expect(await listed()).toEqual([])
+})
+
+it.each([
+  ['Receiving objects:  43% (430/1000), 1.50 MiB | 3.00 MiB/s', { done: 430, total: 1000, bytes: 1572864 }],
+  ['Unpacking objects: 100% (3/3), 217 bytes | 217.00 KiB/s, done.', { done: 3, total: 3, bytes: 217 }],
+  ['Resolving deltas:   0% (0/7)', { unit: 'deltas', done: 0, total: 7 }],
+  ['remote: Compressing objects:  50% (1/2)', null],
+  ['fatal: unable to access', null],
+])('reads git’s progress: %s', (line, progress) => {
+  expect(progressOf(line)).toEqual(progress && { unit: 'objects', ...progress })
+})
+
+it('reports how much of a repository has come, and keeps git’s words of a failure', async () => {
+  const mirrors = new Mirrors(join(dir, 'watched'), 1024 ** 3)
+  // Git unpacks fewer objects without a word.
+  const url = await sampleRepository(dir, 'sample/many')
+  const files = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`file${n}`, String(n)]))
+  const oid = await commitTo(url, 'main', await tipOf(url, 'main'), files)
+  const host = { ...commit.host, access: async () => ({ url }) }
+  const reports: Progress[] = []
+  await withProgress(
+    progress => reports.push(progress),
+    () => mirrors.provide({ ...commit, host, oid }, signal),
+  )
+  const objects = reports.filter(({ unit }) => unit === 'objects')
+  expect(objects.at(-1)).toMatchObject({ done: objects.at(0)?.total, total: expect.any(Number) })
+  const gone = mirrors.provide({ ...commit, oid: 'a'.repeat(40) }, signal)
+  await expect(gone).rejects.toMatchObject({
+    kind: 'not_found',
+    cause: { stderr: expect.stringContaining('not our ref') },
+  })
 })
 
 it('refuses a repository that is over its bound, and keeps nothing of it', async () => {

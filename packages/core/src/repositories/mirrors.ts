@@ -3,6 +3,7 @@ import { closeSync } from 'node:fs'
 import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { emptyTreeOid } from '@berth/contract'
+import { type Progress, progressReport } from '@berth/platform/kit/progress.ts'
 import { waitToLockFile } from '@berth/platform/storage/embedded/file-lock.ts'
 import { DiskBoundError, withinDisk } from '@berth/sandboxes/linux/disk-bound.ts'
 import { transferOptions } from '../git/git-environment.ts'
@@ -184,12 +185,17 @@ async function fill(
     return
   }
   const remote = await host.access(repository, 'read', signal)
-  const quiet = ['--quiet', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules']
+  const quiet = ['--progress', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules']
   const args = ['fetch', ...quiet, ...transferOptions('fetch', remote), remote.url, `+${oid}:${pin(oid)}`]
+  const report = progressReport()
+  const progress = (line: string) => {
+    const found = progressOf(line)
+    if (found !== null) report(found)
+  }
   try {
     const bounds = { memoryBytes: FETCH_MEMORY_BYTES, cpuSeconds: FETCH_MS / 1000, fileBytes: maxBytes }
     await withinDisk(gitDir, maxBytes, signal, within =>
-      runGit(args, { gitDir, remote, bounds, signal: within, timeoutMs: FETCH_MS }),
+      runGit(args, { gitDir, remote, bounds, signal: within, timeoutMs: FETCH_MS, progress }),
     )
   } catch (cause) {
     const over = cause instanceof GitError ? cause.bound : undefined
@@ -208,6 +214,18 @@ async function fill(
       cause,
     })
   }
+}
+
+const receiving =
+  /^(Receiving|Unpacking|Resolving) (objects|deltas): +\d+% \((\d+)\/(\d+)\)(?:, ([\d.]+) (bytes|KiB|MiB|GiB))?/
+const sizes: Readonly<Record<string, number>> = { bytes: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 }
+
+/** Reads a line of git's progress; null if it is about the other end. */
+export function progressOf(line: string): Progress | null {
+  const [, , unit, done, total, size, scale = 'bytes'] = receiving.exec(line) ?? []
+  if (unit !== 'objects' && unit !== 'deltas') return null
+  const bytes = size === undefined ? {} : { bytes: Math.round(Number(size) * (sizes[scale] ?? 1)) }
+  return { unit, done: Number(done), total: Number(total), ...bytes }
 }
 
 /** Makes the repository if there is none that git recognises, and clears the rest of a killed fetch. */

@@ -12,6 +12,7 @@ import { executionLost } from '../claim/finish.ts'
 import { clearHandovers, findLastAnswer } from '../claim/progress-sql.ts'
 import { underFence } from '../claim/under-fence.ts'
 import type { JournalRecord } from '../supervisor/stream.ts'
+import { StepTeller } from '../workspace/tell-if-long.ts'
 import { AgentOrders, type OrderParts } from './agent-orders.ts'
 import { cancelled, decideEnd, outOfEvents, recordEnd, startFailed, stateOf } from './attempt-end.ts'
 import { AttemptSpans } from './attempt-spans.ts'
@@ -62,6 +63,8 @@ export class RunAttempt {
   readonly #output: RequestedOutput | null
   readonly #further: FurtherPrompt
   readonly #spans: AttemptSpans
+  /** The start of the agent, until it gets its prompt. */
+  #start: StepTeller | undefined
   /** The agent already had the prompt when this worker attached. */
   readonly #resumed: boolean
   #state: AttemptState
@@ -127,6 +130,8 @@ export class RunAttempt {
       await this.#exclusive(() => this.#goOn())
     }
     await using _ = this.#previews
+    await using stack = new AsyncDisposableStack()
+    stack.defer(() => this.#start?.leave())
     const batches = connection.batches()
     try {
       while (!isOver(this.#state)) {
@@ -324,6 +329,7 @@ export class RunAttempt {
       case 'end the earlier prompt':
         return orders.stop(`stop/${facts.activePrompt}`)
       case 'start the agent':
+        this.#start ??= new StepTeller(this.#context, this.#parts.claim, 'start_agent')
         return orders.start(facts.generation + 1)
       case 'initialize':
         return orders.initialize(facts.generation)
@@ -334,6 +340,7 @@ export class RunAttempt {
       case 'restart for the model':
         return orders.stop(`stop/model/${facts.generation}`)
       case 'prompt':
+        await this.#start?.end('succeeded')
         if (this.#state.prompt === 'early') await beginRun(this.#context, this.#parts.claim, this.#parts.lease)
         this.#move({ kind: 'prompt' })
         this.#spans.prompted()
@@ -388,6 +395,7 @@ export class RunAttempt {
     const end = this.#conversation.end
     const { claim, connection, lease } = this.#parts
     const begun = this.#state.prompt !== 'early'
+    if (!begun) await this.#start?.end('failed')
     const lost = end?.kind === 'exited' && !end.started && !begun ? startFailed : executionLost
     await recordEnd(this.#context, claim, { leaseId: lease.id, reading, decided, lost, begun })
     this.#spans.ended(decided?.outcome.status ?? 'lost', begun)

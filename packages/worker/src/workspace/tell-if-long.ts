@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { EventData } from '@berth/contract'
 import { appendEvents } from '@berth/core/sessions/log/append.ts'
+import type { Preview } from '@berth/core/sessions/previews/preview.ts'
+import { PreviewWriter } from '@berth/core/sessions/previews/preview-writer.ts'
+import { type Progress, withProgress } from '@berth/platform/kit/progress.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { type Claim, ClaimLost, WorkerStopping } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
@@ -16,13 +19,104 @@ const titles = {
   restore: 'Restoring the workspace',
   place_repository: 'Checking out the repository',
   bring_commits: 'Bringing commits into the workspace',
+  start_agent: 'Starting the agent',
 } as const
 
 export type LongStep = keyof typeof titles
 
+type ShownStep = NonNullable<Preview['steps']>[number]
+
+/** The steps of each claim that go on and whose progress is known: two may go on at once, and a Run has one preview. */
+const shown = new WeakMap<Claim, Map<string, ShownStep>>()
+
+/** A step that brings a sandbox up, or its agent. */
+export class StepTeller {
+  readonly #context: ExecutionContext
+  readonly #claim: Claim
+  readonly #step: LongStep
+  readonly #stepId = randomUUID()
+  readonly #beganMs: number
+  readonly #timer: NodeJS.Timeout
+  #isTold: Promise<boolean> | undefined
+  #progress: Progress | undefined
+  #preview: PreviewWriter | undefined
+  #forget: (() => void) | undefined
+
+  /** Begins a step. If it has not ended in `tellStepMs`, an Event says that it goes on, and its end is an Event too. */
+  constructor(context: ExecutionContext, claim: Claim, step: LongStep) {
+    this.#context = context
+    this.#claim = claim
+    this.#step = step
+    this.#beganMs = context.clock.now().getTime()
+    this.#timer = setTimeout(() => {
+      this.#isTold = this.#tell('started')
+      this.#show()
+    }, context.limits.tellStepMs)
+  }
+
+  /** Shows whoever watches the Session how far the step has come, once it has taken long. */
+  progress(progress: Progress): void {
+    this.#progress = progress
+    this.#show()
+  }
+
+  #show(): void {
+    const { runId } = this.#claim
+    const progress = this.#progress
+    if (this.#isTold === undefined || progress === undefined || runId === null) return
+    const steps = shown.get(this.#claim) ?? new Map<string, ShownStep>()
+    shown.set(this.#claim, steps.set(this.#stepId, { stepId: this.#stepId, title: titles[this.#step], progress }))
+    this.#preview ??= this.#open(runId, steps)
+    this.#preview.changed()
+  }
+
+  #open(runId: string, steps: ReadonlyMap<string, ShownStep>): PreviewWriter {
+    const { organizationId, sessionId } = this.#claim
+    const present = () => ({ activities: [], steps: [...steps.values()] })
+    const writer = new PreviewWriter(this.#context, this.#claim, runId, present)
+    this.#forget = this.#context.wakeups.subscribe(topics.control(organizationId, sessionId), () => writer.watched())
+    return writer
+  }
+
+  /** Ends the step; nothing is told of a quick one. */
+  async end(status: 'succeeded' | 'failed'): Promise<void> {
+    await this.leave()
+    const isTold = await this.#isTold
+    this.#isTold = undefined
+    if (isTold === true) await this.#tell(status)
+  }
+
+  /** Leaves the step to another worker, or to the end of the Run. */
+  async leave(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#forget?.()
+    shown.get(this.#claim)?.delete(this.#stepId)
+    await this.#preview?.[Symbol.asyncDispose]()
+  }
+
+  /** @returns whether the log has it; the step itself finds out that the claim is lost or the database is away */
+  async #tell(status: EventData<'svc.workspace.progress'>['status']): Promise<boolean> {
+    const { clock, log, wakeups } = this.#context
+    const { organizationId, sessionId, runId } = this.#claim
+    const now = clock.now()
+    const data = {
+      ...{ stepId: this.#stepId, step: this.#step, title: titles[this.#step], status },
+      ...(status !== 'started' && { durationMs: Math.max(0, now.getTime() - this.#beganMs) }),
+    }
+    const draft = { type: 'svc.workspace.progress', ...(runId !== null && { runId }), data } as const
+    try {
+      await underFence(this.#context, this.#claim, tx => appendEvents(tx, this.#claim, [draft], now))
+    } catch (error) {
+      log.info({ err: error, sessionId }, 'the progress of a workspace could not be told')
+      return false
+    }
+    wakeups.publish(topics.session(organizationId, sessionId))
+    return true
+  }
+}
+
 /**
- * Does a step that brings a sandbox up. If it has not ended in `tellStepMs`, an Event says that it goes on, and another
- * one that it has ended. Nothing is told of a quick step.
+ * Does a step that brings a sandbox up, and tells of it if it takes long.
  * @throws whatever `work` throws; what cannot be told fails nothing
  */
 export async function tellIfLong<T>(
@@ -31,49 +125,16 @@ export async function tellIfLong<T>(
   step: LongStep,
   work: () => Promise<T>,
 ): Promise<T> {
-  const began = context.clock.now().getTime()
-  const stepId = randomUUID()
-  const tell = (status: 'started' | 'succeeded' | 'failed') =>
-    append(context, claim, {
-      ...{ stepId, step, title: titles[step], status },
-      ...(status !== 'started' && { durationMs: Math.max(0, context.clock.now().getTime() - began) }),
-    })
-  let isReported: Promise<boolean> | undefined
-  const timer = setTimeout(() => {
-    isReported = tell('started')
-  }, context.limits.tellStepMs)
-  const end = async (status: 'succeeded' | 'failed') => {
-    clearTimeout(timer)
-    if ((await isReported) === true) await tell(status)
-  }
+  const teller = new StepTeller(context, claim, step)
   let result: T
   try {
-    result = await work()
+    result = await withProgress(progress => teller.progress(progress), work)
   } catch (error) {
     // The step is not over: another worker goes on with it.
-    if (error instanceof WorkerStopping || error instanceof ClaimLost) clearTimeout(timer)
-    else await end('failed')
+    if (error instanceof WorkerStopping || error instanceof ClaimLost) await teller.leave()
+    else await teller.end('failed')
     throw error
   }
-  await end('succeeded')
+  await teller.end('succeeded')
   return result
-}
-
-/** @returns whether the log has it; the step itself finds out that the claim is lost or the database is away */
-async function append(
-  context: ExecutionContext,
-  claim: Claim,
-  data: EventData<'svc.workspace.progress'>,
-): Promise<boolean> {
-  const run = claim.runId === null ? {} : { runId: claim.runId }
-  try {
-    await underFence(context, claim, tx =>
-      appendEvents(tx, claim, [{ type: 'svc.workspace.progress', ...run, data }], context.clock.now()),
-    )
-  } catch (error) {
-    context.log.info({ err: error, sessionId: claim.sessionId }, 'the progress of a workspace could not be told')
-    return false
-  }
-  context.wakeups.publish(topics.session(claim.organizationId, claim.sessionId))
-  return true
 }

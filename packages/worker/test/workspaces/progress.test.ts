@@ -1,8 +1,11 @@
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import type { Session } from '@berth/contract'
 import type { Blobs } from '@berth/platform/storage/blobs/blobs.ts'
 import { uploadTo } from '@berth/testing/environments/archives.ts'
 import { Environments } from '@berth/testing/environments/environments.ts'
 import { extensionOf, sha256Of } from '@berth/testing/environments/zip.ts'
+import { openStream } from '@berth/testing/events/stream.ts'
 import { until } from '@berth/testing/until.ts'
 import { brokenDriver, Gate, Resuming } from '@berth/testing/workspaces/resuming.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
@@ -56,6 +59,10 @@ it('a step before the agent begins that takes long is told while it goes on and 
   expect(both.map(({ data }) => data['status'])).toEqual(['started', 'succeeded'])
   expect(both[1]?.data).toMatchObject({ stepId: begun?.data['stepId'], durationMs: expect.any(Number) })
   expect(await steps(session, 'restore')).toEqual([])
+  expect((await steps(session, 'start_agent')).map(({ data }) => data)).toMatchObject([
+    { title: 'Starting the agent', status: 'started' },
+    { title: 'Starting the agent', status: 'succeeded', durationMs: expect.any(Number) },
+  ])
 
   await bench.expire(session)
   held.shut()
@@ -90,7 +97,7 @@ it('a long step that fails is told to have failed, and the run ends as ever', as
   expect((await bench.api.events(session.id)).at(-1)?.type).toBe('svc.run.crashed')
 })
 
-it('extensions that a sandbox waits for are told', async () => {
+it('extensions that a sandbox waits for are told, and how much of them has come', async () => {
   const reads = new Gate()
   const blobs = (real: Blobs): Blobs => ({
     put: content => real.put(content),
@@ -98,8 +105,14 @@ it('extensions that a sandbox waits for are told', async () => {
     stat: sha256 => real.stat(sha256),
     delete: sha256 => real.delete(sha256),
     get: async sha256 => {
-      await reads.pass()
-      return real.get(sha256)
+      const content = await buffer(await real.get(sha256))
+      return Readable.from(
+        (async function* () {
+          yield content.subarray(0, 10)
+          await reads.pass()
+          yield content.subarray(10)
+        })(),
+      )
     },
   })
   // bound: the step is held until it was told of
@@ -113,7 +126,17 @@ it('extensions that a sandbox waits for are told', async () => {
   expect((await environments.put(id, { ...document, extensions }, 1)).status).toBe(200)
   reads.shut()
   const session = await bench.api.createSession({ runtime: 'shell', environment: { id } }, 'true')
-  await until('the beginning', async () => (await steps(session, 'unpack_extensions')).length > 0)
+  const path = `${bench.test.url}/v1/sessions/${session.id}/previews`
+  await using stream = await openStream(path, { authorization: `Bearer ${bench.api.key}` })
+  const shown = await until('the progress', async () => {
+    const [frame] = await stream.take(1)
+    const preview = JSON.parse(frame?.data ?? '{}')
+    return preview.steps !== undefined && preview
+  })
+  const [begun] = await steps(session, 'unpack_extensions')
+  const progress = { unit: 'bytes', done: 10, total: content.length }
+  const title = "Unpacking the environment's extensions"
+  expect(shown).toEqual({ activities: [], steps: [{ stepId: begun?.data['stepId'], title, progress }] })
   reads.open()
   await bench.settled(session)
   expect((await steps(session, 'unpack_extensions')).map(({ data }) => data)).toMatchObject([

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { ApiError } from '@berth/platform/kit/api-error.ts'
 import type { Log } from '@berth/platform/kit/log.ts'
+import { counted } from '@berth/platform/kit/progress.ts'
 import type { Blobs } from '@berth/platform/storage/blobs/blobs.ts'
 import type { SandboxExtension } from '@berth/sandboxes/lease-program.ts'
 import { digestOf, type StoredDocument } from '../document.ts'
@@ -74,7 +75,8 @@ export async function findExtensions(
   async function byDigest(sha256: string): Promise<UnpackedExtension> {
     await shares.take(organizationId, sha256)
     try {
-      return await unpacked.provide(sha256, () => blobs.get(sha256), inTime)
+      const read = async () => counted(await blobs.get(sha256), (await blobs.stat(sha256))?.sizeBytes)
+      return await unpacked.provide(sha256, read, inTime)
     } catch (error) {
       shares.giveBack(organizationId, sha256)
       throw error

@@ -1,4 +1,6 @@
-/** What an agent is saying and doing right now. */
+import type { Progress } from '@berth/platform/kit/progress.ts'
+
+/** What an agent is saying and doing right now, or how far its sandbox is. */
 export interface Preview {
   /** The message that has not ended, so far. */
   readonly message?: { readonly messageId: string; readonly role: 'assistant' | 'reasoning'; readonly text: string }
@@ -10,4 +12,6 @@ export interface Preview {
     readonly title: string
     readonly startedAt: string
   }[]
+  /** Steps before the agent begins of which the log says that they go on, and whose progress is known. */
+  readonly steps?: readonly { readonly stepId: string; readonly title: string; readonly progress: Progress }[]
 }
