@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import { withProgress } from '@berth/platform/kit/progress.ts'
 import { sampleRepository, tipOf } from '@berth/testing/git/repositories.ts'
 import { expect, it } from 'vitest'
 import { checkOut, packedRefs } from './check-out.ts'
 import { runGit } from './run-git.ts'
 
-it('gives a clone the names of tags byte for byte', async () => {
+it('gives a clone the names of tags byte for byte, and reports the files that are written', async () => {
   const root = await mkdtemp(join(tmpdir(), 'berth-tags-'))
   const mirror = await sampleRepository(root)
   const oid = await tipOf(mirror, 'main')
@@ -17,13 +18,21 @@ it('gives a clone the names of tags byte for byte', async () => {
   await runGit(['update-ref', '--stdin'], { gitDir: mirror, input: created })
   const input = new PassThrough()
   const refs = buffer(input)
-  const program = { input, output: Readable.from([]), ended: refs.then(() => '0'), kill: () => {} }
+  const program = {
+    input,
+    output: Readable.from(['Updating files:  50% (1/2)\rUpdating files: 100% (2/2), done.\n']),
+    ended: refs.then(() => '0'),
+    kill: () => {},
+  }
   const { signal } = new AbortController()
   const ownNames = { branch: 'main', originUrl: null, refs: await packedRefs(mirror, 'main', oid, signal) }
-  await checkOut(
-    { run: async () => program, objects: 'objects', names: ownNames, files: 'none', isKept: false },
-    signal,
+  const order = { run: async () => program, objects: 'objects', names: ownNames, files: 'none', isKept: false } as const
+  const done: number[] = []
+  await withProgress(
+    progress => done.push(progress.done),
+    () => checkOut(order, signal),
   )
+  expect(done).toEqual([1, 2])
   expect((await refs).toString('latin1')).toContain(names.map(name => `${oid} ${name}\n`).join(''))
   await rm(root, { recursive: true })
 })

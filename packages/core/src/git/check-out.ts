@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
-import { text } from 'node:stream/consumers'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { emptyTreeOid } from '@berth/contract'
+import { progressReport } from '@berth/platform/kit/progress.ts'
 import { insidePaths } from '@berth/sandboxes/inside-paths.ts'
 import { hasSucceeded, type LeaseScript, type ProgramRun } from '@berth/sandboxes/lease-program.ts'
 import { confinedGitEnvironment } from './git-environment.ts'
@@ -73,6 +75,7 @@ export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<vo
     environment: {
       ...confinedGitEnvironment,
       LC_ALL: 'C.UTF-8',
+      GIT_PROGRESS_DELAY: '1',
       BRANCH: names.branch,
       ORIGIN: names.originUrl ?? '',
       OBJECTS: insidePaths.objects,
@@ -90,7 +93,7 @@ export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<vo
   if (bound.aborted) stop()
   try {
     program.input.end(names.refs)
-    const output = text(program.output)
+    const output = readOutput(program.output)
     const outcome = await program.ended
     signal.throwIfAborted()
     if (!hasSucceeded(outcome)) throw new CheckOutFailed(`${outcome} ${await output}`.trim())
@@ -119,7 +122,7 @@ git config remote.origin.fetch '+refs/heads/*:refs/remotes/origin/*'
 git config "branch.$BRANCH.remote" origin
 git config "branch.$BRANCH.merge" "refs/heads/$BRANCH"
 [ "$FILES" != own ] || exit 0
-exec git -c checkout.workers=0 -c core.hooksPath=/dev/null -c core.fsmonitor=false reset --quiet --hard
+exec git -c checkout.workers=0 -c core.hooksPath=/dev/null -c core.fsmonitor=false reset --hard 2>&1 >/dev/null
 `
 
 /** Returns what tells names from others. */
@@ -128,6 +131,18 @@ export function digestOfNames({ branch, originUrl, refs }: CheckoutNames): strin
     .update(JSON.stringify([branch, originUrl]))
     .update(refs)
     .digest('hex')
+}
+
+/** Returns git's words, and reports how many files it has written. */
+async function readOutput(input: Readable): Promise<string> {
+  const report = progressReport()
+  const kept: string[] = []
+  for await (const line of createInterface({ input })) {
+    const [, done, total] = /^Updating files: +\d+% \((\d+)\/(\d+)\)/.exec(line) ?? []
+    if (total === undefined) kept.push(line)
+    else report({ unit: 'files', done: Number(done), total: Number(total) })
+  }
+  return kept.join('\n')
 }
 
 /**
