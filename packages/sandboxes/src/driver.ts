@@ -64,6 +64,8 @@ export interface LowerTrees {
   readonly places: Readonly<Partial<Record<LowerPlace, readonly [string, ...string[]]>>>
   /** Directories of baselines of the trees, which the first seal builds on. Absent: the seal reads everything. */
   readonly baselines: Readonly<Partial<Record<TreeName, string>>>
+  /** The commit that `project` is a checkout of, so that a review need not compare what nothing covers. */
+  readonly commit?: string
 }
 
 /** How this host shows layers of system packages to sandboxes; `fault` says in words for people why it does not. */

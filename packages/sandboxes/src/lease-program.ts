@@ -67,6 +67,11 @@ export interface LeaseScript {
   readonly extensions?: readonly SandboxExtension[]
   /** A directory of its own at `scratchPath`, which goes when the program ends. */
   readonly scratch?: ProgramScratch
+  /**
+   * Whether it is told what the project's lower layers are a checkout of, and what may differ from them; only with a
+   * scratch, and if there are such layers (`changesNames`).
+   */
+  readonly listsChanges?: boolean
   readonly bounds: HelperBounds
 }
 
@@ -78,6 +83,12 @@ export interface SandboxExtension {
   /** Names its content, which never changes, so that a host elsewhere is sent it once: `[a-z0-9-]`, at most 80. */
   readonly content?: string
 }
+
+/**
+ * A script's variable with the commit that the project's lower layers show, and the name in its scratch of the list of paths
+ * that the upper layer holds (`linux/upper-layer.ts`).
+ */
+export const changesNames = { commit: 'BERTH_LOWER_COMMIT', list: 'changes-list' } as const
 
 /** Path of a script's own directory. */
 export const scratchPath = '/scratch'

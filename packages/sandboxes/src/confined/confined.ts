@@ -9,7 +9,7 @@ import { systemCallFilter } from '../seccomp/filter.ts'
 import { helperCommand } from './helper-group.ts'
 
 /** The first descriptor after the standard streams. */
-const FIRST_DESCRIPTOR = 3
+export const FIRST_DESCRIPTOR = 3
 
 const MAX_ERRORS = 4096
 const NOBODY = 65_534

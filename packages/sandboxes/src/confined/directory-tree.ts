@@ -1,10 +1,13 @@
-import type { FileHandle } from 'node:fs/promises'
-import { treePath } from '@berth/supervisor/tree'
+import { randomUUID } from 'node:crypto'
+import { type FileHandle, open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { treePath, upperLayerVariable } from '@berth/supervisor/tree'
 import type { HelperBounds } from '../helper-bounds.ts'
 import { type ProgramRun, type TreeAccess, TreeUnfinishedError } from '../lease-program.ts'
+import { listUpperLayer, type UpperLayer } from '../linux/upper-layer.ts'
 import type { Tree } from '../tree.ts'
 import { Baselines } from './baselines.ts'
-import { confine } from './confined.ts'
+import { confine, FIRST_DESCRIPTOR } from './confined.ts'
 
 /** A directory of this host with an owner. */
 export interface TreePlace {
@@ -12,6 +15,8 @@ export interface TreePlace {
   readonly path: string
   /** Owner of all its content. Undefined if that is this process's own user. */
   readonly uid?: number
+  /** An overlay in it; its upper layer tells a seal what may have changed. */
+  readonly overlay?: UpperLayer
 }
 
 /** The tree program, and how this host starts it. */
@@ -96,17 +101,40 @@ export const treeCommand = (access: TreeAccess, nodePath: string, programPath: s
  * It does not need the sandbox, which may be frozen or gone, and it ends with this process.
  * @param handles passed on from 3 upwards
  */
-function startTreeProgram(
+async function startTreeProgram(
+  tools: TreeTools,
+  place: TreePlace,
+  access: TreeAccess,
+  handles: readonly FileHandle[],
+): Promise<ProgramRun> {
+  const { overlay } = place
+  // Without a previous baseline the program reads everything anyway.
+  if (overlay === undefined || access === 'write' || handles.length < 2) return start(tools, place, access, handles)
+  const path = join(overlay.scratch, `upper-${randomUUID()}`)
+  await using list = await open(path, 'wx+', 0o600)
+  await rm(path)
+  const listed = listUpperLayer(overlay, list)
+  const variable = { [upperLayerVariable]: `${FIRST_DESCRIPTOR + handles.length}:${overlay.at}` }
+  const program = await start(tools, place, access, [...handles, list], variable)
+  // The program reads the list once it has its job, which whoever gets the program sends.
+  await listed
+  return program
+}
+
+function start(
   { nodePath, programPath, bwrap }: TreeTools,
   { path, uid }: TreePlace,
   access: TreeAccess,
   handles: readonly FileHandle[],
+  variables: Readonly<Record<string, string>> = {},
 ): Promise<ProgramRun> {
+  const { environment, ...command } = treeCommand(access, inside.node, inside.program)
   return confine({
     ...(bwrap !== undefined && { bwrap }),
     ...(uid !== undefined && { uid }),
     readsAll: access === 'read',
-    ...treeCommand(access, inside.node, inside.program),
+    ...command,
+    environment: { ...environment, ...variables },
     directories: [inside.node],
     mounts: [
       ...['--ro-bind', nodePath, inside.node, '--ro-bind', programPath, inside.program],

@@ -1,8 +1,16 @@
-import { chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chown, mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { insidePaths } from '../inside-paths.ts'
-import { diskExceeded, type LeaseScript, type ProgramRun, type ProgramScratch, scratchPath } from '../lease-program.ts'
+import {
+  changesNames,
+  diskExceeded,
+  type LeaseScript,
+  type ProgramRun,
+  type ProgramScratch,
+  scratchPath,
+} from '../lease-program.ts'
 import { withinDisk } from '../linux/disk-bound.ts'
+import { listUpperLayer, type UpperLayer } from '../linux/upper-layer.ts'
 import { confine } from './confined.ts'
 import { type ObjectsOf, objectsDirectory } from './objects-directory.ts'
 import { assertPathBelow } from './path-below.ts'
@@ -18,6 +26,8 @@ export interface ScriptPlace {
   readonly objects?: ObjectsOf | undefined
   /** Name or path of the bubblewrap program. */
   readonly bwrap?: string
+  /** An overlay in the workspace. */
+  readonly overlay?: UpperLayer | undefined
   /** Words of a command that becomes bubblewrap. */
   readonly launcher?: readonly string[]
 }
@@ -33,7 +43,14 @@ export async function startLeaseScript(place: ScriptPlace, script: LeaseScript):
   const own = await makeScratch(place, script.scratch)
   const remove = () => void rm(own, { recursive: true, force: true }).catch(() => undefined)
   try {
-    const program = await start(['--bind', own, scratchPath])
+    const commit = script.listsChanges === true && place.overlay?.at !== '' ? place.overlay?.commit : undefined
+    const listed = commit === undefined ? undefined : listChanges(place.overlay, join(own, changesNames.list))
+    const program = await start(
+      ['--bind', own, scratchPath],
+      commit === undefined ? {} : { [changesNames.commit]: commit },
+    )
+    // The script needs the list once it has its input, which whoever gets the program sends.
+    await listed
     const ended = endWithin(program, own, script.scratch.bytes)
     // Nobody waits for it.
     ended.then(remove, remove)
@@ -43,19 +60,24 @@ export async function startLeaseScript(place: ScriptPlace, script: LeaseScript):
     throw error
   }
 
-  function start(more: readonly string[]): Promise<ProgramRun> {
+  function start(more: readonly string[], variables: Readonly<Record<string, string>> = {}): Promise<ProgramRun> {
     return confine({
       ...(bwrap !== undefined && { bwrap }),
       ...(launcher !== undefined && { launcher }),
       ...(uid !== undefined && { uid }),
       readsAll: script.readsAll,
       bounds: script.bounds,
-      environment: script.environment,
+      environment: { ...script.environment, ...variables },
       directories: [...shown.map(([, , target]) => `${target}/x`), ...(more.length > 0 ? [`${scratchPath}/x`] : [])],
       mounts: [...shown.flat(), ...more],
       command: ['bash', '-c', script.script],
     })
   }
+}
+
+async function listChanges(overlay: UpperLayer | undefined, path: string): Promise<void> {
+  await using list = await open(path, 'wx', 0o644)
+  if (overlay !== undefined) await listUpperLayer(overlay, list)
 }
 
 type Mount = readonly [how: '--bind' | '--ro-bind', source: string, target: string]

@@ -34,6 +34,8 @@ export const hostNames = {
   baselines: 'baselines',
   /** Where layers of lower trees are bound while their overlay is mounted. */
   lower: 'lower',
+  /** The commit that the project's lower layers are a checkout of. */
+  commit: 'commit',
   /** The system that a lease with a layer shows, and where the layer is. */
   usr: 'usr',
   layer: 'layer',

@@ -1,5 +1,7 @@
-import { lstat } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { lstat, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ignoring } from '@berth/platform/kit/system-errors.ts'
 import { directoryTree, type TreeTools } from '../confined/directory-tree.ts'
 import { startLeaseScript } from '../confined/lease-script.ts'
 import type { ObjectsOf } from '../confined/objects-directory.ts'
@@ -7,10 +9,27 @@ import { assertPathBelow } from '../confined/path-below.ts'
 import { type SandboxDriver, SandboxGoneError } from '../driver.ts'
 import type { TreeName } from '../lease-program.ts'
 import type { Instance } from '../linux/instance.ts'
+import type { UpperLayer } from '../linux/upper-layer.ts'
 import type { Tree } from '../tree.ts'
-import { baselinesOf, type LeaseFiles, leaseFiles } from './lease-files.ts'
+import { baselinesOf, diskNames, hostNames, type LeaseFiles, leaseFiles } from './lease-files.ts'
 import { readRecord } from './record.ts'
 import { isSeries } from './series.ts'
+
+/** Returns the overlay in a tree of a lease. It is there from before the first program on, or never. */
+async function overlayIn(files: LeaseFiles, tree: TreeName): Promise<UpperLayer | undefined> {
+  for (const [name, at] of tree === 'home'
+    ? [['home', '']]
+    : [
+        ['workspace', ''],
+        ['project', 'project'],
+      ]) {
+    const directory = join(files.files, diskNames.upper, name ?? '')
+    if (!existsSync(directory)) continue
+    const commit = await ignoring(['ENOENT'], readFile(join(files.host, hostNames.commit), 'utf8'))
+    return { directory, at: at ?? '', scratch: files.host, ...(commit !== undefined && { commit }) }
+  }
+  return undefined
+}
 
 /** Runs programs at the files of this host's leases. */
 export function leasePrograms(
@@ -24,27 +43,30 @@ export function leasePrograms(
     if (record === undefined) throw new SandboxGoneError(`sandbox ${leaseId} does not exist`)
     return { files, owner: process.getuid?.() === 0 ? { uid: record.uid } : {} }
   }
-  const treeAt = (files: LeaseFiles, owner: { uid?: number }, tree: TreeName, series: string): Tree => {
+  const treeAt = async (files: LeaseFiles, owner: { uid?: number }, tree: TreeName, series: string): Promise<Tree> => {
     if (tree !== 'workspace' && tree !== 'home') throw new TypeError(`not a tree: ${JSON.stringify(tree)}`)
     if (!isSeries(series)) throw new TypeError(`not a series of baselines: ${JSON.stringify(series)}`)
-    return directoryTree(tools, { path: files[tree], ...owner }, join(baselinesOf(files), series))
+    const overlay = await overlayIn(files, tree)
+    const place = { path: files[tree], ...owner, ...(overlay !== undefined && { overlay }) }
+    return directoryTree(tools, place, join(baselinesOf(files), series))
   }
   return {
     async run(leaseId, program) {
       const { files, owner } = await owned(leaseId)
       if (program.kind === 'tree') {
         const { access, baseline, tree } = program
-        return treeAt(files, owner, tree, baseline?.series ?? tree).run(access, baseline)
+        return (await treeAt(files, owner, tree, baseline?.series ?? tree)).run(access, baseline)
       }
       const { workspace, home, host: scratchDir } = files
       const { bwrap } = tools
+      const overlay = program.listsChanges === true ? await overlayIn(files, 'workspace') : undefined
       return startLeaseScript(
-        { workspace, home, scratchDir, objects, ...owner, ...(bwrap !== undefined && { bwrap }) },
+        { workspace, home, scratchDir, objects, overlay, ...owner, ...(bwrap !== undefined && { bwrap }) },
         program,
       )
     },
     async settleBaseline(leaseId, series, id, end) {
-      await treeAt(leaseFiles(instance, leaseId), {}, 'workspace', series).settle(id, end)
+      await (await treeAt(leaseFiles(instance, leaseId), {}, 'workspace', series)).settle(id, end)
     },
     async hasDirectory(leaseId, tree, names) {
       const directory = leaseFiles(instance, leaseId)[tree]

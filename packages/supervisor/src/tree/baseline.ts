@@ -2,7 +2,7 @@ import { fstatSync, readSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import { writeAll } from './frames.ts'
 import { IDENTITY_DOUBLES, type Identity, type Segment } from './index-writer.ts'
-import { endOf, isPathAt, kindAt, pathAt } from './record.ts'
+import { endOf, isBelow, isPathAt, kindAt, pathAt } from './record.ts'
 
 /**
  * The state of one tree on one disk at its last seal or restore: the index, and an identity for each entry. A file or
@@ -45,6 +45,8 @@ export function writeBaseline(fd: number, { index, identities, segments }: Basel
 export interface Known {
   /** True if the path still holds the very file, directory or link that the index describes. */
   readonly untouched: boolean
+  /** True if its times are those of the index; the numbers of directories differ in an overlay. */
+  readonly hasTimes: boolean
   readonly kind: number
   /** Bounds of its entry in the index. */
   readonly start: number
@@ -98,11 +100,9 @@ export class Baseline {
     const identity = this.#ordinal * IDENTITY_DOUBLES
     const start = this.#at
     this.#advance()
-    const untouched =
-      this.#identities[identity] === now.ino &&
-      this.#identities[identity + 1] === now.mtimeMs &&
-      this.#identities[identity + 2] === now.ctimeMs
-    return { untouched, kind: kindAt(index, start), start, end: this.#at }
+    const hasTimes = this.#identities[identity + 1] === now.mtimeMs && this.#identities[identity + 2] === now.ctimeMs
+    const untouched = hasTimes && this.#identities[identity] === now.ino
+    return { untouched, hasTimes, kind: kindAt(index, start), start, end: this.#at }
   }
 
   /**
@@ -120,6 +120,32 @@ export class Baseline {
       this.#advance()
     }
     return undefined
+  }
+
+  /**
+   * Visits every entry below a directory, whose lookup was the last.
+   * @param visit returns false to stop; the directory's entries can then be looked up one by one
+   * @returns the identities of all of them; undefined if `visit` stopped
+   */
+  below(
+    path: string,
+    visit: (start: number, end: number, isWhole: boolean) => boolean,
+  ): { readonly start: number; readonly end: number; readonly identities: Float64Array } | undefined {
+    const prefix = Buffer.from(`${path}/`, 'latin1')
+    const { index } = this
+    const start = this.#at
+    let at = start
+    let ordinal = this.#ordinal
+    while (at < index.length && isBelow(index, at, prefix)) {
+      const end = endOf(index, at)
+      if (!visit(at, end, !Number.isNaN(this.#identities[ordinal * IDENTITY_DOUBLES]))) return undefined
+      at = end
+      ordinal++
+    }
+    const identities = this.#identities.subarray(this.#ordinal * IDENTITY_DOUBLES, ordinal * IDENTITY_DOUBLES)
+    this.#at = at
+    this.#ordinal = ordinal
+    return { start, end: at, identities }
   }
 
   #next(): string | undefined {
@@ -145,7 +171,8 @@ function isBefore(one: string, other: string): boolean {
 
 const SLASH = 0x2f
 
-function readWhole(fd: number): Buffer {
+/** Returns a file from its beginning. */
+export function readWhole(fd: number): Buffer {
   const file = Buffer.allocUnsafeSlow(fstatSync(fd).size)
   let have = 0
   while (have < file.length) {

@@ -7,10 +7,18 @@ import type { ExcludeRule } from './protocol.ts'
 export class Excluder {
   readonly #rules: ReadonlyMap<string, readonly ExcludeRule[]>
   readonly #tracked = new TrackedDirectories()
+  /** The last two bytes of the names in rules. */
+  readonly #ends = new Set<number>()
 
   constructor(rules: readonly ExcludeRule[]) {
     const named = rules.map(rule => ({ ...rule, names: rule.names.map(inBytes) }))
     this.#rules = Map.groupBy(named, rule => rule.names.at(-1) ?? '')
+    for (const name of this.#rules.keys()) this.#ends.add(endingOf(Buffer.from(name, 'latin1'), name.length))
+  }
+
+  /** Whether a rule may name the path that ends at a position. Of most paths it can be told without a string. */
+  mayName(bytes: Buffer, end: number): boolean {
+    return this.#ends.has(endingOf(bytes, end))
   }
 
   excludes(path: string, isDirectory: boolean): boolean {
@@ -27,6 +35,10 @@ export class Excluder {
     })
   }
 }
+
+const endingOf = (bytes: Buffer, end: number): number => ((bytes[end - 2] ?? SLASH) << 8) | (bytes[end - 1] ?? 0)
+
+const SLASH = 0x2f
 
 const inBytes = (name: string): string => Buffer.from(name, 'utf8').toString('latin1')
 

@@ -1,6 +1,16 @@
 import type { Stats } from 'node:fs'
 import { segmentBytes, TreeError } from './protocol.ts'
-import { CHUNK_BYTES, type ChunkRef, HEAD_BYTES, kinds, SIZE_BYTES, writeChunk, writeHead } from './record.ts'
+import {
+  CHUNK_BYTES,
+  type ChunkRef,
+  endOf,
+  HEAD_BYTES,
+  kinds,
+  SIZE_BYTES,
+  tailOf,
+  writeChunk,
+  writeHead,
+} from './record.ts'
 
 /** One segment of an index, by its positions. */
 export interface Segment {
@@ -94,7 +104,10 @@ export class IndexWriter {
 
   /** Copies an entry from an index that lives as long as this one; pass the same index in every call. */
   copy(path: string, index: Buffer, start: number, end: number, identity: Identity): void {
-    const at = this.#room(path, end - start, identity)
+    this.#copied(this.#room(path, end - start, identity), index, start, end)
+  }
+
+  #copied(at: number, index: Buffer, start: number, end: number): void {
     const pending = this.#pending
     if (pending?.end === start) {
       pending.end = end
@@ -102,6 +115,19 @@ export class IndexWriter {
     }
     this.#settle()
     this.#pending = { index, start, end, at }
+  }
+
+  /** Copies adjacent entries as `copy` does. @param identities of all of them */
+  copyAll(index: Buffer, start: number, end: number, identities: Float64Array): void {
+    const first = this.#entries * IDENTITY_DOUBLES
+    for (let at = start; at < end; ) {
+      const next = endOf(index, at)
+      const tail = tailOf(index, at)
+      const name = index.subarray(Math.max(at + HEAD_BYTES, tail - HASHED_CHARACTERS), tail)
+      this.#copied(this.#room(name, next - at, undefined), index, at, next)
+      at = next
+    }
+    this.#identities.set(identities, first)
   }
 
   /** Copies adjacent entries in one piece, once a different one follows. */
@@ -117,7 +143,7 @@ export class IndexWriter {
     return writeHead(this.#bytes, at, { kind, mode, mtimeUs, path, tailBytes })
   }
 
-  #room(path: string, bytes: number, identity: Identity): number {
+  #room(path: string | Buffer, bytes: number, identity: Identity): number {
     const inSegment = this.#length - this.#segmentStart
     if (
       inSegment + bytes > segmentBytes ||
@@ -166,9 +192,9 @@ export class IndexWriter {
 const HASHED_CHARACTERS = 16
 
 /** FNV-1a of the path's end; any fixed hash would do. */
-function hash(text: string): number {
+function hash(text: string | Buffer): number {
   let value = 0x811c9dc5
   for (let at = Math.max(0, text.length - HASHED_CHARACTERS); at < text.length; at++)
-    value = Math.imul(value ^ text.charCodeAt(at), 0x01000193)
+    value = Math.imul(value ^ (typeof text === 'string' ? text.charCodeAt(at) : (text[at] ?? 0)), 0x01000193)
   return value >>> 0
 }

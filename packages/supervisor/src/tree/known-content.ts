@@ -17,7 +17,7 @@ export class KnownContent {
   }
 
   /** Returns true if all content of a file lies in packs that are kept. */
-  isKept(file: Known): boolean {
+  isKept(file: Pick<Known, 'start' | 'end'>): boolean {
     if (this.#baseline === undefined) return false
     const { index } = this.#baseline
     for (let at = chunksAt(index, file.start); at < file.end; at += CHUNK_BYTES) {

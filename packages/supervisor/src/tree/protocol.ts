@@ -37,6 +37,9 @@ export const frameTypes = {
 /** Descriptors besides the standard ones: the new baseline, and the previous one. */
 export const baselineFds = { write: 3, read: 4 } as const
 
+/** A variable with the descriptor of the list of an upper layer and the place of its overlay in the tree: `5:project`. */
+export const upperLayerVariable = 'BERTH_TREE_UPPER'
+
 /** Path of the tree in the program's sandbox, whatever its path on the host. */
 export const treePath = '/tree'
 

@@ -57,6 +57,13 @@ export function isPathAt(index: Buffer, at: number, path: string): boolean {
   return true
 }
 
+/** Tells whether an entry's path begins with a prefix, without creating a string. */
+export function isBelow(index: Buffer, at: number, prefix: Buffer): boolean {
+  if (index.readUInt16LE(at + 11) < prefix.length) return false
+  for (let n = prefix.length - 1; n >= 0; n--) if (index[at + HEAD_BYTES + n] !== prefix[n]) return false
+  return true
+}
+
 export function tailOf(index: Buffer, at: number): number {
   return at + HEAD_BYTES + index.readUInt16LE(at + 11)
 }

@@ -18,8 +18,21 @@ import {
   stagingName,
   TreeError,
 } from './protocol.ts'
-import { CHUNK_BYTES, type ChunkRef, chunksAt, kinds, modeAt, readPlace, sizeAt } from './record.ts'
+import {
+  CHUNK_BYTES,
+  type ChunkRef,
+  chunksAt,
+  endOf,
+  kindAt,
+  kinds,
+  modeAt,
+  pathAt,
+  readPlace,
+  sizeAt,
+  tailOf,
+} from './record.ts'
 import { Scope } from './scope.ts'
+import { UpperLayer } from './upper-layer.ts'
 import { type Entered, type Visitor, vanishing, walk } from './walk.ts'
 
 /**
@@ -60,6 +73,8 @@ class Sealing implements Visitor<Directory> {
   readonly #job: SealJob
   readonly #baseline: Baseline | undefined
   readonly #known: KnownContent
+  /** Undefined if every entry has to be looked at. */
+  readonly #upper: UpperLayer | undefined
   readonly #excluder: Excluder
   readonly #scope: Scope
   readonly #secrets: ByteSearch | undefined
@@ -85,6 +100,8 @@ class Sealing implements Visitor<Directory> {
     this.#part = job.counted && new Scope(job.counted)
     const secrets = new ByteSearch((job.secrets ?? []).map(secret => Buffer.from(secret)))
     this.#secrets = secrets.isEmpty ? undefined : secrets
+    const isWhole = job.only === undefined && this.#part === undefined && this.#secrets === undefined
+    this.#upper = baseline !== undefined && isWhole ? UpperLayer.read(baseline) : undefined
     this.index = index
     this.packer = new Packer(out, job.level, job.nextPack)
   }
@@ -108,6 +125,7 @@ class Sealing implements Visitor<Directory> {
     const entry = this.index.entries
     const baseline = this.#baseline
     const known = baseline?.find(path, stats)
+    if (known?.hasTimes && this.#upper?.isLower(path) && this.#copyBelow(path, stats, known)) return undefined
     if (baseline !== undefined && known?.untouched) {
       // No name in it was added, removed or changed, and the index has all that it held.
       this.#copy(path, stats, known)
@@ -116,6 +134,48 @@ class Sealing implements Visitor<Directory> {
     }
     this.index.directory(path, stats.mode & 0o777, microseconds(stats), this.#settled(stats))
     return { entry }
+  }
+
+  /**
+   * Copies a directory of the lower layers with all that is in it. The list of the upper layer is older than the look at
+   * the directory, whose times tell that it is none that was made since.
+   * @returns false, with nothing done, if something in it has to be looked at
+   */
+  #copyBelow(path: string, stats: Stats, known: Known): boolean {
+    const baseline = this.#baseline
+    if (baseline === undefined || known.kind !== kinds.directory) return false
+    const { index } = baseline
+    const counts = { files: 0, directories: 0, links: 0, sourceBytes: 0 }
+    const copied = baseline.below(path, (start, end, isWhole) => {
+      const kind = kindAt(index, start)
+      const isDirectory = kind === kinds.directory
+      // A directory without an identity held more than its entries.
+      if (isDirectory && !isWhole) return false
+      if (this.#excluder.mayName(index, tailOf(index, start))) {
+        if (this.#excluder.excludes(pathAt(index, start) ?? '', isDirectory)) return false
+      }
+      if (kind === kinds.file) {
+        if (!this.#known.isKept({ start, end })) return false
+        counts.sourceBytes += sizeAt(index, start)
+      }
+      counts[isDirectory ? 'directories' : kind === kinds.file ? 'files' : 'links']++
+      return true
+    })
+    if (copied === undefined) return false
+    this.#copy(path, stats, known)
+    for (let at = copied.start; at < copied.end; ) {
+      const end = endOf(index, at)
+      if (kindAt(index, at) === kinds.file) this.#useAll(index, at, end)
+      at = end
+    }
+    this.index.copyAll(index, copied.start, copied.end, copied.identities)
+    this.#counts.files += counts.files
+    this.#counts.directories += counts.directories
+    this.#counts.links += counts.links
+    this.#counts.sourceBytes += counts.sourceBytes
+    this.#refuseOver('source', this.#counts.sourceBytes)
+    this.#refuseOver('files', this.#counts.files + this.#counts.directories + this.#counts.links)
+    return true
   }
 
   entry(path: string, stats: Stats, parent: Directory): Promise<void> | undefined {
@@ -192,7 +252,7 @@ class Sealing implements Visitor<Directory> {
     const { index } = this.#baseline
     if (sizeAt(index, known.start) !== stats.size || modeAt(index, known.start) !== (stats.mode & 0o777)) return false
     this.#countFile(stats.size)
-    for (let at = chunksAt(index, known.start); at < known.end; at += CHUNK_BYTES) this.#use(readPlace(index, at))
+    this.#useAll(index, known.start, known.end)
     this.#copy(path, stats, known)
     return true
   }
@@ -255,6 +315,10 @@ class Sealing implements Visitor<Directory> {
 
   #settled(stats: Stats): Identity {
     return stats.ctimeMs < this.#settledBeforeMs ? stats : undefined
+  }
+
+  #useAll(index: Buffer, start: number, end: number): void {
+    for (let at = chunksAt(index, start); at < end; at += CHUNK_BYTES) this.#use(readPlace(index, at))
   }
 
   #use({ pack, offset, length }: Omit<ChunkRef, 'sha256'>): void {

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, mkdirSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import { link, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { LowerPlace, LowerTrees } from '../../driver.ts'
@@ -43,6 +43,7 @@ export async function mountLowerTrees(
 ): Promise<void> {
   mkdirSync(join(files.host, hostNames.lower), { mode: 0o700 })
   for (const kind of [diskNames.upper, diskNames.work]) mkdirSync(join(files.files, kind), { mode: 0o700 })
+  if (lower?.commit !== undefined) writeFileSync(join(files.host, hostNames.commit), lower.commit, { mode: 0o600 })
   const mounts: (OverlayMount | ReadOnlyBind)[] = [...late]
   for (const name of ['workspace', 'home', 'project'] as const) {
     const layers = lower?.places[name]

@@ -1,0 +1,164 @@
+import { execFileSync } from 'node:child_process'
+import { appendFileSync, cpSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { SealedTree } from '@berth/core/checkpoints/seal-tree.ts'
+import { type Entry, TreeLab } from '@berth/testing/workspaces/trees.ts'
+import fc from 'fast-check'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { directoryTree } from '../confined/directory-tree.ts'
+import { leaseFilesAt } from '../leases/lease-files.ts'
+import { makeAgentDirectories } from '../leases/loop-disk.ts'
+import { unmountBelow } from '../linux/unmount-below.ts'
+import { mountLowerTrees } from './files/lower-trees.ts'
+
+const owner = 190_015
+const agent = 190_017
+const privileged = process.getuid?.() === 0
+
+beforeAll(() => TreeLab.build())
+
+/** A workspace with a project over two layers, in which an agent's user works, and seals of it in both ways. */
+class Overlaid implements AsyncDisposable {
+  readonly lab: TreeLab
+  readonly #files
+  #previous: Uint8Array
+
+  private constructor(lab: TreeLab, previous: Uint8Array) {
+    this.lab = lab
+    this.#files = leaseFilesAt(lab.path('lease'), 'lease')
+    this.#previous = previous
+  }
+
+  static async open(more: Readonly<Record<string, Entry>> = {}): Promise<Overlaid> {
+    const lab = await TreeLab.open(owner)
+    const base = {
+      ...{ 'a/one': '1', 'a/b/two': '22', 'a/b/c/three': '333', 'd/b/four': '4444', 'e/__pycache__/x': 'x', top: 't' },
+      ...{ 'p/in/file': 'of p', 'q/in/file': 'of q', ...more },
+    }
+    lab.make('lower', Object.fromEntries(Object.entries(base).map(([path, entry]) => [`project/${path}`, entry])))
+    const same = ['p/in', 'q/in'].map(path => lab.path(join('lower/project', path)))
+    execFileSync('touch', ['-d', '@1000000000', ...same])
+    lab.make('upmost', { 'a/b/newer': 'newer', link: { link: 'a/one' } })
+    // Its times are those that the layers show together.
+    for (const path of ['a', 'a/b', '.'])
+      execFileSync('touch', ['-r', lab.path(join('lower/project', path)), lab.path(join('upmost', path))])
+    const overlaid = new Overlaid(lab, Buffer.alloc(0))
+    const { workspace, host, disk, files } = overlaid.#files
+    for (const path of [host, disk]) mkdirSync(path, { recursive: true })
+    makeAgentDirectories(files)
+    execFileSync('chown', [`${agent}:${agent}`, workspace])
+    const project = [lab.path('upmost'), lab.path('lower/project')] as const
+    await mountLowerTrees(overlaid.#files, { places: { project }, baselines: {} }, { onDisk: owner, shown: agent })
+    const first = await lab.sealed('lease', { tree: overlaid.#tree('read', false), skip: ['.berth'] })
+    overlaid.#previous = first.manifest
+    return overlaid
+  }
+
+  #tree(baselines: string, isListed: boolean) {
+    const { workspace, files, host } = this.#files
+    const overlay = { directory: join(files, 'upper/project'), at: 'project', scratch: host }
+    const place = { path: workspace, uid: agent, ...(isListed && { overlay }) }
+    return directoryTree(this.lab.tools, place, this.lab.path(`baselines-${baselines}`))
+  }
+
+  /** Runs a script as the agent, in its workspace. A step that fails does nothing. */
+  run(script: string): void {
+    const as = ['--reuid', String(agent), '--regid', String(agent), '--clear-groups', 'sh', '-c', script]
+    execFileSync('setpriv', as, { cwd: this.#files.workspace, stdio: 'ignore' })
+  }
+
+  /** Seals by the list of the upper layer, and by a walk of everything, from the same baseline. */
+  async sealed(): Promise<{ readonly listed: SealedTree; readonly walked: SealedTree }> {
+    const { lab } = this
+    cpSync(lab.path('baselines-read'), lab.path('baselines-walked'), { recursive: true, force: true })
+    const options = { previous: this.#previous, skip: ['.berth'] }
+    const walked = await lab.sealed('lease', { ...options, tree: this.#tree('walked', false) })
+    const listed = await lab.sealed('lease', { ...options, tree: this.#tree('read', true) })
+    this.#previous = listed.manifest
+    return { listed, walked }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await unmountBelow(this.lab.dir)
+    this.lab[Symbol.dispose]()
+  }
+}
+
+const paths = [
+  'a',
+  'a/b',
+  'a/b/c',
+  'a/b/c/three',
+  'a/b/newer',
+  'a/one',
+  'd',
+  'd/b',
+  'e',
+  'e/__pycache__',
+  'top',
+  'link',
+  'n',
+  'n/m',
+  'p',
+  'q',
+]
+const path = fc.constantFrom(...paths).map(one => `project/${one}`)
+const place = fc.oneof(
+  { weight: 6, arbitrary: path },
+  { weight: 1, arbitrary: fc.constantFrom('beside', 'project/a/beside') },
+)
+const step = fc.oneof(
+  ...[
+    'echo more >> $1',
+    'rm -rf $1',
+    'mkdir -p $1',
+    'chmod 700 $1',
+    'touch -d @1000000 $1',
+    'mkfifo $1',
+    'rm -rf $1; mkdir $1',
+  ].map(line => place.map(one => line.replaceAll('$1', one))),
+  ...['mv -T $1 $2', 'cp -aT $1 $2', 'ln $1 $2', 'ln -s $1 $2', 'rm -rf $2; mv -T $1 $2'].map(line =>
+    fc.tuple(place, place).map(([one, other]) => line.replaceAll('$1', one).replaceAll('$2', other)),
+  ),
+)
+
+describe.skipIf(!privileged)('a seal by the upper layer', () => {
+  it('is byte for byte what a walk of the whole tree gives, whatever changed between seals', async () => {
+    const round = fc.array(step, { maxLength: 6 })
+    const check = fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 3 }), async rounds => {
+      await using overlaid = await Overlaid.open()
+      for (const steps of rounds) {
+        overlaid.run(steps.map(line => `${line} || :`).join('\n'))
+        const { listed, walked } = await overlaid.sealed()
+        const { readBytes: _, ...ofListed } = listed
+        const { readBytes: __, ...ofWalked } = walked
+        expect(ofListed).toEqual(ofWalked)
+      }
+    })
+    await fc.assert(check, { numRuns: 12 })
+  })
+
+  it('looks at no file of the lower layers that nothing covers', async () => {
+    await using overlaid = await Overlaid.open()
+    // Nobody may do this; it shows which files are looked at.
+    appendFileSync(overlaid.lab.path('lower/project/d/b/four'), 'changed below')
+    overlaid.run('echo more > project/a/one')
+    const { listed, walked } = await overlaid.sealed()
+    expect([listed.readBytes, walked.readBytes]).toEqual([5, 5 + '4444changed below'.length])
+  })
+
+  it('walks everything if a directory was renamed to where another was, whose times are the same', async () => {
+    await using overlaid = await Overlaid.open()
+    overlaid.run('rm -r project/p; mv project/q project/p')
+    const { listed, walked } = await overlaid.sealed()
+    expect(listed.manifest).toEqual(walked.manifest)
+  })
+
+  it('walks everything if the lower layers hold hard links, which a change divides', async () => {
+    await using overlaid = await Overlaid.open({ 'd/b/also': { hardLink: 'project/a/one' } })
+    overlaid.run('echo more > project/a/one')
+    const { listed, walked } = await overlaid.sealed()
+    expect(listed.manifest).toEqual(walked.manifest)
+    expect(listed.links).toBe(1)
+  })
+})
