@@ -80,7 +80,7 @@ export class Checkouts {
     const [top, ...below] = layers.map(path => join(workspaceOf(path), 'project'))
     if (top === undefined) throw new Error('unreachable')
     return {
-      lower: { places: { project: [top, ...below] }, baselines: {} },
+      lower: { places: { project: [top, ...below] }, baselines: {}, commit: order.commit.oid },
       origin,
       namesDigest: digest,
     }

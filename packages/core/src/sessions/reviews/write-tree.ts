@@ -89,6 +89,7 @@ export async function writeTree(
     },
     trees: { workspace: 'read' },
     readsAll: true,
+    listsChanges: true,
     objects: place.objects,
     scratch: { directories, files, bytes: place.bounds.scratchBytes },
     bounds: place.bounds.git,

@@ -2,6 +2,7 @@ import { insidePaths } from '@berth/sandboxes/inside-paths.ts'
 import { scratchPath } from '@berth/sandboxes/lease-program.ts'
 import { agentIndex, skippedFiles } from './agent-index.ts'
 import { filteredFiles, setFilteredApart } from './filtered-files.ts'
+import { lowerFiles } from './lower-files.ts'
 import { nestedRepositories, ownWorktrees } from './nested-repositories.ts'
 import { noteFunctions } from './notes.ts'
 import { untouchedFiles } from './untouched-files.ts'
@@ -54,6 +55,7 @@ if [ -s ${scratchPath}/links ]; then
   sed -z 's/^160000 commit \\([0-9a-f]*\\)\\t/0 \\1\\t/' ${scratchPath}/links | git update-index -z --index-info
 fi
 ${setFilteredApart}
+${lowerFiles}
 ${ownWorktrees}
 added=0
 git add -A --ignore-errors --no-warn-embedded-repo . "\${apart[@]}" 2> ${scratchPath}/complaints || added=$?
