@@ -91,5 +91,7 @@ const resolutions: ReadonlyMap<string, string> = new Map(
 /** Returns a text that says how an Interaction was closed. */
 export function resolutionText(event: Event): string {
   const resolution = textOf(event, 'resolution')
+  // A rule of the operator's has no decider.
+  if (resolution === 'project_allowed' && event.data['decidedBy'] !== undefined) return 'allowed for the environment'
   return resolutions.get(resolution) ?? (resolution === '' ? 'answered' : printableLine(resolution))
 }
