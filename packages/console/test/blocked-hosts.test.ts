@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import { launchChromium } from '@berth/testing/browser/chromium.ts'
 import { newVisitor } from '@berth/testing/browser/visitor.ts'
@@ -6,6 +9,7 @@ import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
 import { shootPhone, widthFaults } from '@berth/testing/console/phone.ts'
 import { openSignedIn } from '@berth/testing/console/signed-in.ts'
 import { AskingHosts, fetchFrom } from '@berth/testing/environments/asking-hosts.ts'
+import { npmRegistry, packThing } from '@berth/testing/environments/played-services.ts'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
@@ -42,6 +46,30 @@ test('a program waits at a phone while a person allows its host for the environm
   await page.getByRole('button', { name: 'For the environment' }).click()
   expect((await hosts.ended(session)).output).toBe('reached registry.example.org\n')
   await page.getByText('allowed for the environment').waitFor()
+})
+
+test('npm install waits at a phone, and goes on once a person allows its registry', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'berth-registry-'))
+  stack.defer(() => rm(root, { recursive: true }))
+  const origin = 'http://npm.example.org'
+  hosts.listeners.set(
+    'npm.example.org',
+    npmRegistry(origin, () => true, await packThing(root)),
+  )
+  const install = `npm install thing --registry=${origin}/ --no-audit --no-fund 2>&1`
+  const script = `mkdir -p shop && cd shop && ${install}; node -p 'require("thing")'`
+  const session = await hosts.session(ask, script, { name: 'Toy shop' })
+  await hosts.onlyOpen(session)
+  await page.setViewportSize({ width: 390, height: 844 })
+  await open(session.id)
+  await page.getByText('npm wants to reach npm.example.org:80').first().waitFor()
+  expect(hosts.served).not.toContain('npm.example.org')
+  expect(await widthFaults(page)).toEqual([])
+  await shootPhone(page, 'npm-waits')
+  await page.getByRole('button', { name: 'Allow once' }).click()
+  expect((await hosts.ended(session)).output).toMatch(/added 1 package[\s\S]*a thing\n$/)
+  await page.getByText('added 1 package').first().waitFor()
+  await shootPhone(page, 'npm-installed')
 })
 
 test('a blocked host is shown where it happened, once, and a button allows it', async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import type { DecisionChoice, Event, Interaction, Session, SessionEgress } from '@berth/contract'
@@ -26,6 +26,8 @@ export class AskingHosts implements AsyncDisposable {
   readonly environments: Environments
   /** The address of each name; others have a public one. */
   readonly addresses = new Map<string, string>()
+  /** What answers for a host in place of a word. */
+  readonly listeners: Map<string, RequestListener>
   /** Names of the hosts that the server was asked for, in order. */
   readonly served: string[]
   /** When each was first asked for, by `performance.now()`. */
@@ -43,21 +45,24 @@ export class AskingHosts implements AsyncDisposable {
     if (key !== undefined) Object.assign(test.db.database, { masterKey: new MasterKey(key) })
     const served: string[] = []
     const servedAt = new Map<string, number>()
+    const listeners = new Map<string, RequestListener>()
     const server = createServer((request, response) => {
       const host = String(request.headers.host)
       served.push(host)
       servedAt.set(host, servedAt.get(host) ?? performance.now())
-      response.end(`reached ${host}`)
+      const listener = listeners.get(host)
+      if (listener !== undefined) listener(request, response)
+      else response.end(`reached ${host}`)
     }).listen(0, '127.0.0.1')
     await once(server, 'listening')
     stack.defer(() => void server.close().closeAllConnections())
-    return new AskingHosts(test, (server.address() as AddressInfo).port, { served, servedAt }, stack.move())
+    return new AskingHosts(test, (server.address() as AddressInfo).port, { served, servedAt, listeners }, stack.move())
   }
 
   private constructor(
     test: TestService,
     port: number,
-    { served, servedAt }: Pick<AskingHosts, 'served' | 'servedAt'>,
+    { served, servedAt, listeners }: Pick<AskingHosts, 'served' | 'servedAt' | 'listeners'>,
     stack: AsyncDisposableStack,
   ) {
     this.test = test
@@ -65,6 +70,7 @@ export class AskingHosts implements AsyncDisposable {
     this.#port = port
     this.served = served
     this.servedAt = servedAt
+    this.listeners = listeners
     this.#stack = stack
   }
 

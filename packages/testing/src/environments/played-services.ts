@@ -125,7 +125,7 @@ export class PlayedServices implements AsyncDisposable {
     await this.#host('eu.tickets.example.com', answering(TICKETS_KEY, 'the ticket'))
     await this.#host('git.example.com', gitHttpHost(root, basicOf('x-access-token', GIT_PASSWORD.value)))
     await this.#host('maps.example.com', answering(MAPS_KEY, 'the map'))
-    await this.#host('npm.example.com', registry(this.secrets.NPM_TOKEN, tarball))
+    await this.#host('npm.example.com', npmRegistry('https://npm.example.com', this.secrets.NPM_TOKEN.isIn, tarball))
   }
 
   #host(host: string, listener: RequestListener): Promise<void> {
@@ -146,10 +146,10 @@ const answering =
       .resume()
       .on('end', () => (isIn(incoming) ? response.end(`${text}\n`) : response.writeHead(401).end('who are you?\n')))
 
-/** Serves one version of one package to whoever has the token. */
-function registry({ isIn }: PlayedSecret, tarball: Buffer): RequestListener {
+/** Serves one version of one package, `thing`, to whoever may have it. */
+export function npmRegistry(origin: string, isIn: PlayedSecret['isIn'], tarball: Buffer): RequestListener {
   const integrity = `sha512-${createHash('sha512').update(tarball).digest('base64')}`
-  const dist = { tarball: 'https://npm.example.com/thing/-/thing-1.2.3.tgz', integrity }
+  const dist = { tarball: `${origin}/thing/-/thing-1.2.3.tgz`, integrity }
   const versions = { '1.2.3': { name: 'thing', version: '1.2.3', dist } }
   return (incoming: IncomingMessage, response: ServerResponse) => {
     if (!isIn(incoming)) return void response.writeHead(401).end('{}')
@@ -159,7 +159,8 @@ function registry({ isIn }: PlayedSecret, tarball: Buffer): RequestListener {
   }
 }
 
-async function packThing(root: string): Promise<Buffer> {
+/** Packs the package `thing`, whose module is a text. */
+export async function packThing(root: string): Promise<Buffer> {
   const at = join(root, 'package')
   await mkdir(at)
   await writeFile(join(at, 'package.json'), JSON.stringify({ name: 'thing', version: '1.2.3', main: 'main.js' }))
