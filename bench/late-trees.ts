@@ -1,18 +1,21 @@
 // Measures a lower tree of many files, as root: a sandbox that stands ready with and without the tree and a mirror's
-// objects mounted into it, and the second seal of 20 changed files by the upper layer, against a walk of everything and
-// `git status` in the same overlay. Run as: node bench/late-trees.ts [rounds] [files] [directory]
+// objects mounted into it, and the second seal and the review of 20 changed files by the upper layer,
+// against a look at every file and `git status` in the same overlay. Run as: node bench/late-trees.ts [rounds] [files] [directory]
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { workspaceLimits } from '../packages/core/src/checkpoints/limits.ts'
 import { sealTree } from '../packages/core/src/checkpoints/seal-tree.ts'
+import { currentTree } from '../packages/core/src/sessions/reviews/current-tree.ts'
+import { reviewBounds } from '../packages/core/src/sessions/reviews/review-place.ts'
 import { FileBlobs } from '../packages/platform/src/storage/blobs/file-blobs.ts'
 import { createBubblewrapDriver } from '../packages/sandboxes/src/bubblewrap/create-driver.ts'
 import { defaultBounds } from '../packages/sandboxes/src/bubblewrap/options.ts'
 import { directoryTree } from '../packages/sandboxes/src/confined/directory-tree.ts'
 import type { SandboxSpec } from '../packages/sandboxes/src/driver.ts'
 import { insidePaths } from '../packages/sandboxes/src/inside-paths.ts'
+import type { LeaseScript } from '../packages/sandboxes/src/lease-program.ts'
 import type { Tree } from '../packages/sandboxes/src/tree.ts'
 import { treeOf } from '../packages/sandboxes/src/tree.ts'
 import { median, show } from './support/statistics.ts'
@@ -20,6 +23,8 @@ import { median, show } from './support/statistics.ts'
 const rounds = Number(process.argv[2] ?? 5)
 const files = Number(process.argv[3] ?? 100_000)
 const dir = mkdtempSync(join(process.argv[4] ?? tmpdir(), 'berth-late-'))
+// The pool's own timers keep no process alive.
+const alive = setInterval(() => undefined, 1000)
 const print = (line: string) => process.stdout.write(`${line}\n`)
 const bundlesDir = join(import.meta.dirname, '../packages/supervisor/dist')
 const nodePath = process.execPath
@@ -45,18 +50,19 @@ for (let n = 0; n < files; n++) {
   if (n < 1000) mkdirSync(directory, { recursive: true })
   writeFileSync(join(directory, `file-${n}.ts`), `export const value${n} = ${n * 7919}\n`)
 }
-const objects = join(dir, 'objects')
-mkdirSync(objects)
+const mirror = join(dir, 'mirror')
+const objects = join(mirror, 'objects')
 const options = { dataDir: join(dir, 'data'), nodePath, bundlesDir, bounds, log, spares: 0, objects: () => objects }
-await using driver = await createBubblewrapDriver({
+const driver = await createBubblewrapDriver({
   ...options,
   pool: { least: 1, most: 1, command: supervisor, agent: line },
 })
 const owner = driver.lowerOwner()
 if (owner === null) throw new Error('this host shows no lower trees')
-const git =
-  'git init -q; git config core.checkStat minimal; git config feature.manyFiles true; git add -A; git commit -qm all'
-execFileSync('sh', ['-ec', git.replace('commit', '-c user.name=a -c user.email=a@b commit')], { cwd: project })
+const commitAll = `git init -q; git config core.checkStat minimal; git config feature.manyFiles true; git add -A
+  git -c user.name=a -c user.email=a@b commit -qm all; git repack -adq; git clone -q --bare . "$1"`
+execFileSync('sh', ['-ec', commitAll, 'sh', mirror], { cwd: project })
+const oidOf = (name: string) => execFileSync('git', ['rev-parse', name], { cwd: mirror, encoding: 'utf8' }).trim()
 execFileSync('chown', ['-R', `${owner.uid}:${owner.uid}`, kept])
 const asOwner = ['--reuid', String(owner.uid), '--regid', String(owner.uid), '--clear-groups', 'git', 'status']
 execFileSync('chmod', ['711', dir, join(dir, 'data')])
@@ -70,7 +76,8 @@ async function seal(tree: Tree, previous?: Uint8Array) {
 }
 const baselines = join(dir, 'baselines')
 const first = await seal(owner.tree(kept, baselines))
-const lower = { places: { project: [project] }, baselines: { workspace: baselines } } as const
+const commit = oidOf('HEAD')
+const lower = { places: { project: [project] }, baselines: { workspace: baselines }, commit } as const
 
 const plain: number[] = []
 const late: number[] = []
@@ -102,19 +109,25 @@ const inside = (script: string) =>
     cwd: join(workspace, 'project'),
     stdio: 'ignore',
   })
-execFileSync('chmod', [
-  '-R',
-  'o+x',
-  '--',
-  join(dir, 'data/leases'),
-  ...['', 'disk', 'disk/files'].map(path => join(dir, 'data/leases/lease-0-late', path)),
-])
+const lease = join(dir, 'data/leases/lease-0-late')
+execFileSync('chmod', ['o+x', join(dir, 'data/leases'), lease, join(lease, 'disk'), join(lease, 'disk/files')])
 const walkedTree = directoryTree(
   { nodePath, programPath: join(bundlesDir, 'tree.cjs') },
   { path: workspace, uid },
   join(dir, 'walked'),
 )
-const figures = { listed: [] as number[], walked: [] as number[], status: [] as number[] }
+const review = (listsChanges: boolean) => {
+  const run = (script: LeaseScript) => driver.run('lease-0-late', { ...script, listsChanges })
+  const place = { run, mirror, objects: 'mirror', scratch: dir, bounds: reviewBounds }
+  return currentTree(place, oidOf('HEAD^{tree}'), AbortSignal.timeout(reviewBounds.timeMs))
+}
+const figures = {
+  review: [] as number[],
+  compared: [] as number[],
+  listed: [] as number[],
+  walked: [] as number[],
+  status: [] as number[],
+}
 let previous = {
   listed: (await seal(treeOf(driver, 'lease-0-late', 'workspace'), first.manifest)).manifest,
   walked: (await seal(walkedTree)).manifest,
@@ -125,6 +138,11 @@ for (let n = 0; n < rounds; n++) {
   const [listedMs, listed] = await timed(() => seal(treeOf(driver, 'lease-0-late', 'workspace'), previous.listed))
   const [walkedMs, walked] = await timed(() => seal(walkedTree, previous.walked))
   const [statusMs] = await timed(async () => inside('git status'))
+  const [reviewMs, tree] = await timed(() => review(true))
+  const [comparedMs, same] = await timed(() => review(false))
+  if (tree !== same) throw new Error('the reviews differ')
+  figures.review.push(reviewMs)
+  figures.compared.push(comparedMs)
   figures.listed.push(listedMs)
   figures.walked.push(walkedMs)
   figures.status.push(statusMs)
@@ -132,5 +150,9 @@ for (let n = 0; n < rounds; n++) {
 }
 ratio('second seal by the upper layer, against a walk of everything', figures.listed, figures.walked)
 ratio('second seal by the upper layer, against git status', figures.listed, figures.status)
+ratio('tree of a review by the upper layer, against a comparison of every file', figures.review, figures.compared)
+ratio('tree of a review by the upper layer, against git status', figures.review, figures.status)
 await driver.destroy('lease-0-late')
+await driver[Symbol.asyncDispose]()
 execFileSync('rm', ['-rf', dir])
+clearInterval(alive)
