@@ -207,7 +207,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   // Models and runtimes.
   gateway_requests: { writes: ['core/accounting'], reads: ['server/console', 'core/sessions/runs'] },
   gateway_daily_usage: { writes: ['core/accounting'] },
-  gateway_usage: { writes: [], reads: ['core/accounting', 'core/sessions/statements', 'server/console'] },
+  gateway_usage: { writes: [], reads: ['core/accounting', 'server/console'] },
   gateway_budgets: { writes: ['core/accounting'], reads: ['core/sessions/session', 'core/sessions/interactions'] },
   runtime_release_probes: { writes: ['core/releases'], reads: ['core/housekeeping'] },
   runtime_release_engines: { writes: ['core/releases'], reads: ['core/housekeeping'] },

@@ -83,37 +83,6 @@ export async function listRuntimes(
   return rows
 }
 
-/** Sums the Session's requests to models, the dearest first. */
-export async function sumModels(
-  db: Queryable,
-  key: SessionKey,
-): Promise<
-  readonly {
-    readonly provider: string
-    readonly model: string
-    readonly requests: number
-    readonly costUsd: number
-    readonly unknown: number
-  }[]
-> {
-  const { rows } = await db.query<{
-    provider: string
-    model: string
-    requests: number
-    costUsd: number
-    unknown: number
-  }>({
-    text: `
-      select u.provider, u.model, sum(u.requests)::int as requests, sum(u.cost_usd)::float8 as "costUsd",
-        sum(u.unknown_cost)::int as unknown
-      from runs r
-      join gateway_usage u on u.organization_id = r.organization_id and u.session_id = r.session_id and u.run_id = r.id
-      where r.organization_id = $1 and r.session_id = $2 group by 1, 2 order by 4 desc, 1, 2`,
-    values: [key.organizationId, key.sessionId],
-  })
-  return rows
-}
-
 /** Returns the digests of Artifacts of the Session, by their ids. */
 export async function digestsOfArtifacts(
   db: Queryable,

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
 import { type AgentChange, type CheckResult, type Statement, statementTypes } from '@berth/contract'
+import { sumModels } from '../../accounting/model-shares.ts'
 import type { Context } from '../../context.ts'
 import { findRevision } from '../../environments/environment-sql.ts'
 import { digestAt, type LogDigest } from '../log/chain.ts'
 import type { VerificationRow } from '../verifications/verification.ts'
-import { digestsOfArtifacts, listRuntimes, newestApprovals, newestRuns, sumModels } from './statement-sql.ts'
+import { digestsOfArtifacts, listRuntimes, newestApprovals, newestRuns } from './statement-sql.ts'
 
 /** What a statement is on. */
 export interface Signed {

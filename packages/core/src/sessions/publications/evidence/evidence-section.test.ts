@@ -59,8 +59,8 @@ describe('the section of a pull request', () => {
         { by: 'Bo', allowed: true, tool: null, times: 2 },
       ],
       models: [
-        { model: 'big', costUsd: 0.9, requests: 1, unknown: 0 },
-        { model: 'small', costUsd: 0.3, requests: 9, unknown: 1 },
+        { provider: 'p', model: 'big', costUsd: 0.9, requests: 1, unknown: 0 },
+        { provider: 'p', model: 'small', costUsd: 0.3, requests: 9, unknown: 1 },
       ],
     }
     expect(evidenceSection(evidence, null).split('\n')).toEqual([

@@ -25,7 +25,7 @@ export async function readEvidence(context: Context, key: SessionKey, row: Publi
     readVerified(context, key, row.revision),
     readReview(context, key, review),
     listDecisions(db, key),
-    sumModels(db, key, session.created_at),
+    sumModels(db, key),
   ])
   const ids = decisions.flatMap(({ by_id }) => (by_id === null ? [] : [by_id]))
   const names = await namesOf(db, key.organizationId, [...new Set([...ids, session.owner_id])])
