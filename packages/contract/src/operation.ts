@@ -155,3 +155,13 @@ export type Operation =
 
 /** Returns the row unchanged; checks its shape and keeps its literal types. */
 export const operation = <const T extends Operation>(row: T): T => row
+
+/** Makes rows for bearers with one capability, in one part of the reference. */
+export const guarded =
+  <const G extends Tag, const C extends Capability>(tag: G, capability: C) =>
+  <const T extends Omit<GuardedOperation, 'tag' | 'access' | 'capability'>>(row: T) => ({
+    ...row,
+    tag,
+    access: 'bearer' as const,
+    capability,
+  })

@@ -3,7 +3,7 @@ import { CommitOid } from '../commit.ts'
 import { FollowUpEnvelope, FollowUpRequest, PullRequestPage, pullRequestStates } from '../follow-up.ts'
 import { defaultPageSize } from '../limits.ts'
 import { CreateMerge, MergeEnvelope, MergePage } from '../merge.ts'
-import { operation } from '../operation.ts'
+import { guarded, operation } from '../operation.ts'
 import { CreatePublication, PublicationEnvelope, PublicationPage } from '../publication.ts'
 import { ReviewEnvelope } from '../review.ts'
 import { closed, Sha256, Uuid } from '../scalar.ts'
@@ -15,18 +15,17 @@ const PublicationPath = Type.Object({ sessionId: Uuid, publicationId: Uuid })
 const VerificationPath = Type.Object({ sessionId: Uuid, verificationId: Uuid })
 const MergePath = Type.Object({ sessionId: Uuid, publicationId: Uuid, mergeId: Uuid })
 const tag = 'Publications'
+const publish = guarded(tag, 'svc.cloud.publications:create')
+const read = guarded(tag, 'svc.cloud.sessions:read')
 
 /** Reviews, verifications, Publications and Merges. */
 export const publicationOperations = {
-  reviewRepository: operation({
+  reviewRepository: read({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/repository/review',
     summary: 'Review the changes',
     description:
       'Compares the workspace with its base commit and stores the changes as an immutable revision. It works while a Run is active, too. With `revision` it reads one that was stored before, such as that of `svc.revision.created`, and needs no workspace.',
-    tag,
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:read',
     params: SessionPath,
     query: Type.Object({ revision: Type.Optional(Sha256) }, closed),
     responses: { 200: { description: 'The review.', schema: ReviewEnvelope } },
@@ -42,28 +41,22 @@ export const publicationOperations = {
       'cloud_workspace_unavailable',
     ],
   }),
-  listVerifications: operation({
+  listVerifications: read({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/repository/verifications',
     summary: 'List verifications',
     description: 'Lists the verifications of a Session, newest first.',
-    tag,
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:read',
     params: SessionPath,
     query: Type.Object({ limit: pageLimit(defaultPageSize.publications), cursor: Cursor }, closed),
     responses: { 200: { description: 'A page of verifications.', schema: VerificationPage } },
     errors: ['cloud_session_not_found'],
   }),
-  createVerification: operation({
+  createVerification: publish({
     method: 'PUT',
     path: '/v1/sessions/{sessionId}/repository/verifications/{verificationId}',
     summary: 'Verify a revision',
     description:
       "Runs the checks of the Session's environment on exactly the reviewed revision, in a fresh sandbox. Workers do this in the background; no workspace is needed, and none is read. If the Session has results of the same checks on the same tree, the answer has them at once.",
-    tag,
-    access: 'bearer',
-    capability: 'svc.cloud.publications:create',
     params: VerificationPath,
     body: CreateVerification,
     responses: {
@@ -83,52 +76,40 @@ export const publicationOperations = {
       'cloud_compute_outdated',
     ],
   }),
-  getVerification: operation({
+  getVerification: read({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/repository/verifications/{verificationId}',
     summary: 'Read a verification',
     description: 'Returns a verification as it is now.',
-    tag,
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:read',
     params: VerificationPath,
     responses: { 200: { description: 'The verification.', schema: VerificationEnvelope } },
     errors: ['cloud_session_not_found'],
   }),
-  cancelVerification: operation({
+  cancelVerification: publish({
     method: 'DELETE',
     path: '/v1/sessions/{sessionId}/repository/verifications/{verificationId}',
     summary: 'Cancel a verification',
     description: 'Gives its sandbox back. A verification that has ended stays as it ended.',
-    tag,
-    access: 'bearer',
-    capability: 'svc.cloud.publications:create',
     params: VerificationPath,
     responses: { 200: { description: 'The verification, which has ended.', schema: VerificationEnvelope } },
     errors: ['cloud_session_not_found'],
   }),
-  listPublications: operation({
+  listPublications: read({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/publications',
     summary: 'List Publications',
     description: 'Lists the Publications of a Session, newest first, including failed ones.',
-    tag,
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:read',
     params: SessionPath,
     query: Type.Object({ limit: pageLimit(defaultPageSize.publications), cursor: Cursor }, closed),
     responses: { 200: { description: 'A page of Publications.', schema: PublicationPage } },
     errors: ['cloud_session_not_found'],
   }),
-  createPublication: operation({
+  createPublication: publish({
     method: 'PUT',
     path: '/v1/sessions/{sessionId}/publications/{publicationId}',
     summary: 'Publish a revision',
     description:
       'Delivers exactly the reviewed revision. Workers do this in the background: until the status is final, read the Publication again, and never repeat the request under another id.',
-    tag,
-    access: 'bearer',
-    capability: 'svc.cloud.publications:create',
     params: PublicationPath,
     body: CreatePublication,
     responses: {
@@ -150,27 +131,21 @@ export const publicationOperations = {
       'invalid_input',
     ],
   }),
-  getPublication: operation({
+  getPublication: read({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/publications/{publicationId}',
     summary: 'Read a Publication',
     description: 'Returns a Publication as it is now.',
-    tag,
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:read',
     params: PublicationPath,
     responses: { 200: { description: 'The Publication.', schema: PublicationEnvelope } },
     errors: ['cloud_session_not_found'],
   }),
-  getStatement: operation({
+  getStatement: read({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/publications/{publicationId}/statement',
     summary: 'Read the signed statement',
     description:
       'Returns the signed statement on the commit of a Publication that was verified: an in-toto Statement in a DSSE envelope, or with `format=sigstore` in a Sigstore bundle. A Publication that has not ended well, or that no passed verification stood for, has none.',
-    tag,
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:read',
     params: PublicationPath,
     query: Type.Object({ format: Type.Enum(['dsse', 'sigstore'], { type: 'string', default: 'dsse' }) }, closed),
     responses: {
@@ -178,26 +153,20 @@ export const publicationOperations = {
     },
     errors: ['cloud_session_not_found'],
   }),
-  listStatements: operation({
+  listStatements: read({
     method: 'GET',
     path: '/v1/statements',
     summary: 'Find the statements on a commit',
     description: 'Lists the newest signed statements on a commit, of the Sessions that the caller sees.',
-    tag,
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:read',
     query: Type.Object({ commit: CommitOid }, closed),
     responses: { 200: { description: 'The statements, newest first.', schema: StatementList } },
     errors: [],
   }),
-  listMerges: operation({
+  listMerges: read({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/publications/{publicationId}/merges',
     summary: 'List Merges',
     description: 'Lists the Merges of a Publication, newest first.',
-    tag,
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:read',
     params: PublicationPath,
     query: Type.Object({ limit: pageLimit(defaultPageSize.merges), cursor: Cursor }, closed),
     responses: { 200: { description: 'A page of Merges.', schema: MergePage } },
@@ -227,40 +196,31 @@ export const publicationOperations = {
       'invalid_input',
     ],
   }),
-  getMerge: operation({
+  getMerge: read({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/publications/{publicationId}/merges/{mergeId}',
     summary: 'Read a Merge',
     description: 'Returns a Merge as it is now.',
-    tag,
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:read',
     params: MergePath,
     responses: { 200: { description: 'The Merge.', schema: MergeEnvelope } },
     errors: ['cloud_session_not_found'],
   }),
-  getFollowUp: operation({
+  getFollowUp: read({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/publications/{publicationId}/follow-up',
     summary: 'Read a follow-up',
     description:
       'Returns what the service does for the pull request of a Publication. Each Publication of it finds it.',
-    tag,
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:read',
     params: PublicationPath,
     responses: { 200: { description: 'The follow-up.', schema: FollowUpEnvelope } },
     errors: ['cloud_session_not_found', 'cloud_follow_up_not_found'],
   }),
-  putFollowUp: operation({
+  putFollowUp: publish({
     method: 'PUT',
     path: '/v1/sessions/{sessionId}/publications/{publicationId}/follow-up',
     summary: 'Follow a pull request',
     description:
       'Carries a pull request on until it is merged: failed checks, reviews, conflicts and a moved base make Turns of the Session, and their work is pushed to the pull request. Replaces the bounds if there is a follow-up already, and resumes one that needs a person or was stopped: its attempts begin at none again.',
-    tag,
-    access: 'bearer',
-    capability: 'svc.cloud.publications:create',
     params: PublicationPath,
     body: FollowUpRequest,
     responses: { 200: { description: 'The follow-up.', schema: FollowUpEnvelope } },
@@ -273,27 +233,21 @@ export const publicationOperations = {
       'cloud_workspace_unavailable',
     ],
   }),
-  stopFollowUp: operation({
+  stopFollowUp: publish({
     method: 'DELETE',
     path: '/v1/sessions/{sessionId}/publications/{publicationId}/follow-up',
     summary: 'Stop a follow-up',
     description:
       'Stops following a pull request. A Run that is at it goes on, but nothing of it is pushed. One that has ended stays as it is.',
-    tag,
-    access: 'bearer',
-    capability: 'svc.cloud.publications:create',
     params: PublicationPath,
     responses: { 200: { description: 'The follow-up.', schema: FollowUpEnvelope } },
     errors: ['cloud_session_not_found', 'cloud_follow_up_not_found'],
   }),
-  listPullRequests: operation({
+  listPullRequests: read({
     method: 'GET',
     path: '/v1/pull-requests',
     summary: 'List pull requests',
     description: 'Lists the pull requests that Sessions have published, the last changed first.',
-    tag,
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:read',
     query: Type.Object(
       {
         limit: pageLimit(defaultPageSize.pullRequests),

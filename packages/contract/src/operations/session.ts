@@ -1,23 +1,24 @@
 import { Type } from 'typebox'
 import { defaultPageSize, originLimits } from '../limits.ts'
-import { operation } from '../operation.ts'
+import { guarded } from '../operation.ts'
 import { closed, text } from '../scalar.ts'
 import { CreateSession, ForkSession, SessionEnvelope, SessionPage, UpdateSession } from '../session.ts'
 import { Cursor, pageLimit, SessionPath } from './parameters.ts'
+
+const create = guarded('Sessions', 'svc.cloud.sessions:create')
+const read = guarded('Sessions', 'svc.cloud.sessions:read')
+const submit = guarded('Sessions', 'svc.cloud.turns:submit')
 
 const location = { Location: 'Path of the Session.' }
 
 /** Sessions. */
 export const sessionOperations = {
-  listSessions: operation({
+  listSessions: read({
     method: 'GET',
     path: '/v1/sessions',
     summary: 'List Sessions',
     description:
       'Lists Sessions, most recently changed first. Archived Sessions are left out unless `archived` is set.',
-    tag: 'Sessions',
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:read',
     query: Type.Object(
       {
         limit: pageLimit(defaultPageSize.sessions),
@@ -37,27 +38,21 @@ export const sessionOperations = {
     responses: { 200: { description: 'A page of Sessions.', schema: SessionPage } },
     errors: [],
   }),
-  getSession: operation({
+  getSession: read({
     method: 'GET',
     path: '/v1/sessions/{sessionId}',
     summary: 'Read a Session',
     description: 'Returns a Session as it is now.',
-    tag: 'Sessions',
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:read',
     params: SessionPath,
     responses: { 200: { description: 'The Session.', schema: SessionEnvelope } },
     errors: ['cloud_session_not_found'],
   }),
-  createSession: operation({
+  createSession: create({
     method: 'PUT',
     path: '/v1/sessions/{sessionId}',
     summary: 'Create a Session',
     description:
       'Creates a Session under an id that the caller chooses. Repeating the request with the same body returns the Session as it is now.',
-    tag: 'Sessions',
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:create',
     params: SessionPath,
     body: CreateSession,
     responses: {
@@ -86,15 +81,12 @@ export const sessionOperations = {
       'cloud_agent_catalog_unavailable',
     ],
   }),
-  updateSession: operation({
+  updateSession: create({
     method: 'PATCH',
     path: '/v1/sessions/{sessionId}',
     summary: 'Change a Session',
     description:
       'Changes the given fields; the last write wins. A Run that has been dispatched keeps the values it started with.',
-    tag: 'Sessions',
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:create',
     params: SessionPath,
     body: UpdateSession,
     responses: { 200: { description: 'The changed Session.', schema: SessionEnvelope } },
@@ -107,28 +99,22 @@ export const sessionOperations = {
       'cloud_agent_catalog_unavailable',
     ],
   }),
-  archiveSession: operation({
+  archiveSession: create({
     method: 'DELETE',
     path: '/v1/sessions/{sessionId}',
     summary: 'Archive a Session',
     description:
       'Archives a Session for good. The Session stays readable. Repeating the request has no further effect.',
-    tag: 'Sessions',
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:create',
     params: SessionPath,
     responses: { 204: { description: 'The Session is archived.' } },
     errors: ['cloud_session_not_found'],
   }),
-  restoreWorkspace: operation({
+  restoreWorkspace: submit({
     method: 'PUT',
     path: '/v1/sessions/{sessionId}/workspace',
     summary: 'Restore the workspace',
     description:
       'Attaches a workspace: the current one, renewed if it is about to expire, or a fresh sandbox with the last checkpoint. `workspace.expiresAt` is its deadline.',
-    tag: 'Sessions',
-    access: 'bearer',
-    capability: 'svc.cloud.turns:submit',
     params: SessionPath,
     responses: { 200: { description: 'The Session, with its workspace attached.', schema: SessionEnvelope } },
     errors: [
@@ -143,15 +129,12 @@ export const sessionOperations = {
       'cloud_workspace_unavailable',
     ],
   }),
-  releaseWorkspace: operation({
+  releaseWorkspace: submit({
     method: 'DELETE',
     path: '/v1/sessions/{sessionId}/workspace',
     summary: 'Release the workspace',
     description:
       'Gives the sandbox of an idle Session back; the next Turn starts in a fresh one, with the work as it was sealed. Use it to have the newest revision of the environment applied. Repeating the request has no further effect. It is refused if the work in the sandbox is not sealed. If somebody worked at a terminal meanwhile, that work is sealed first; repeat the request while it is refused with `cloud_session_finalizing`.',
-    tag: 'Sessions',
-    access: 'bearer',
-    capability: 'svc.cloud.turns:submit',
     params: SessionPath,
     responses: { 204: { description: 'The Session holds no workspace.' } },
     errors: [
@@ -163,28 +146,22 @@ export const sessionOperations = {
       'cloud_workspace_starting',
     ],
   }),
-  resetSession: operation({
+  resetSession: submit({
     method: 'POST',
     path: '/v1/sessions/{sessionId}/reset',
     summary: 'Reset a Session',
     description:
       "Lets a Session whose work is lost start again. It is possible only while `continuation` is `unavailable` with the reason `checkpoint_missing`. The log is kept, and its `svc.conversation.cleared` names the Runs whose work is lost. The next Turn starts in a fresh sandbox, from the Session's source if it has one. If the response is lost, read `continuation`: a second call is refused.",
-    tag: 'Sessions',
-    access: 'bearer',
-    capability: 'svc.cloud.turns:submit',
     params: SessionPath,
     responses: { 200: { description: 'The Session, whose `continuation` is now `fresh`.', schema: SessionEnvelope } },
     errors: ['cloud_session_not_found', 'cloud_run_in_progress', 'cloud_session_finalizing', 'cloud_reset_unavailable'],
   }),
-  forkSession: operation({
+  forkSession: create({
     method: 'POST',
     path: '/v1/sessions/{sessionId}/forks',
     summary: 'Fork a Session',
     description:
       'Makes a new Session that begins where a Run of this one ended: with its workspace, its conversation and its Turns, and a log of its own. `parent` names this Session and the Run. Work in one does not show in the other. Repeating the request with the same `id` and body returns the fork as it is now.',
-    tag: 'Sessions',
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:create',
     params: SessionPath,
     body: ForkSession,
     responses: {

@@ -1,24 +1,24 @@
 import { Type } from 'typebox'
 import { defaultPageSize } from '../limits.ts'
-import { operation } from '../operation.ts'
+import { guarded } from '../operation.ts'
 import { FenceEnvelope, RunEnvelope } from '../run.ts'
 import { closed, Uuid } from '../scalar.ts'
 import { SubmitTurn, TurnAdmission, TurnPage } from '../turn.ts'
 import { pageLimit, SessionPath } from './parameters.ts'
+
+const read = guarded('Turns and Runs', 'svc.cloud.sessions:read')
+const submit = guarded('Turns and Runs', 'svc.cloud.turns:submit')
 
 const TurnPath = Type.Object({ sessionId: Uuid, turnId: Uuid })
 const RunPath = Type.Object({ sessionId: Uuid, runId: Uuid })
 
 /** Turns, their Runs, and the worker that executes them. */
 export const turnOperations = {
-  listTurns: operation({
+  listTurns: read({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/turns',
     summary: 'List Turns',
     description: 'Lists the Turns of a Session in the order of their admission.',
-    tag: 'Turns and Runs',
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:read',
     params: SessionPath,
     query: Type.Object(
       {
@@ -30,15 +30,12 @@ export const turnOperations = {
     responses: { 200: { description: 'A page of Turns.', schema: TurnPage } },
     errors: ['cloud_session_not_found'],
   }),
-  submitTurn: operation({
+  submitTurn: submit({
     method: 'PUT',
     path: '/v1/sessions/{sessionId}/turns/{turnId}',
     summary: 'Submit a Turn',
     description:
       'Admits a Turn, which starts a Run; with `replyTo` it answers an Interaction and resumes the Run that asked, and with `mode` `steer` it joins the active Run. The caller chooses the id. Repeating the request with the same body returns the same Turn and Run.',
-    tag: 'Turns and Runs',
-    access: 'bearer',
-    capability: 'svc.cloud.turns:submit',
     params: TurnPath,
     body: SubmitTurn,
     responses: {
@@ -59,39 +56,30 @@ export const turnOperations = {
       'cloud_compute_outdated',
     ],
   }),
-  getRun: operation({
+  getRun: read({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/runs/{runId}',
     summary: 'Read a Run',
     description: 'Returns a Run as it is now. To wait for its end, follow the Event log.',
-    tag: 'Turns and Runs',
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:read',
     params: RunPath,
     responses: { 200: { description: 'The Run.', schema: RunEnvelope } },
     errors: ['cloud_session_not_found'],
   }),
-  cancelRun: operation({
+  cancelRun: submit({
     method: 'POST',
     path: '/v1/sessions/{sessionId}/runs/{runId}/cancel',
     summary: 'Cancel a Run',
     description:
       'Asks the agent to stop. A running Run ends, with a terminal Event in the log, once its agent has stopped; a queued or awaiting one ends at once.',
-    tag: 'Turns and Runs',
-    access: 'bearer',
-    capability: 'svc.cloud.turns:submit',
     params: RunPath,
     responses: { 200: { description: 'The Run.', schema: RunEnvelope } },
     errors: ['cloud_session_not_found'],
   }),
-  getFence: operation({
+  getFence: read({
     method: 'GET',
     path: '/v1/sessions/{sessionId}/fence',
     summary: 'Inspect the execution fence',
     description: 'Returns which worker executes the Session now, for operators and for debugging.',
-    tag: 'Turns and Runs',
-    access: 'bearer',
-    capability: 'svc.cloud.sessions:read',
     params: SessionPath,
     responses: { 200: { description: 'The worker that executes the Session, or null.', schema: FenceEnvelope } },
     errors: ['cloud_session_not_found'],
