@@ -1,4 +1,5 @@
-import type { GitHost, HostPeople } from './git-host.ts'
+import type { GitHost } from './git-host.ts'
+import type { HostPeople } from './host-people.ts'
 
 /** The Git hosts of a deployment, by their ids. */
 export class GitHosts {

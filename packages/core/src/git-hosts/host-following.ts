@@ -1,4 +1,5 @@
-import type { HostCheck, HostComment, HostPerson, HostPull, RepositoryRef } from './git-host.ts'
+import type { HostCheck, HostComment, HostPull, RepositoryRef } from './git-host.ts'
+import type { HostPerson } from './host-people.ts'
 
 /**
  * Comments on issues and pull requests, and the rights of those who write them. Every method ends with the signal and

@@ -10,13 +10,13 @@ import {
   endTerminal,
   listAwake,
   listOwedEnds,
-  listUnsealed,
   markStarted,
   oweEnd,
   type PlacedTerminal,
   settleEnd,
   type TerminalRow,
 } from '@berth/core/sessions/terminals/terminal-sql.ts'
+import { listUnsealed } from '@berth/core/sessions/terminals/terminal-work-sql.ts'
 import { LoopingService } from '@berth/platform/kit/looping-service.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'

@@ -8,7 +8,6 @@ import {
   GitHostError,
   type HostBranch,
   type HostCheck,
-  type HostPeople,
   type HostPull,
   type HostRepository,
   type HostSigning,
@@ -20,6 +19,7 @@ import {
   type UnbornBranch,
 } from '../git-host.ts'
 import type { HostFollowing } from '../host-following.ts'
+import type { HostPeople } from '../host-people.ts'
 import { GitHubCalls, type Parameters, toInstallation, within } from './github-calls.ts'
 import { readChecks } from './github-checks.ts'
 import { githubSigning } from './github-commits.ts'

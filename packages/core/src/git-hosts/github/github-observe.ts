@@ -1,5 +1,6 @@
-import type { HostPerson, RepositoryRef } from '../git-host.ts'
+import type { RepositoryRef } from '../git-host.ts'
 import type { FollowedComment, FollowedReview, Observation } from '../host-following.ts'
+import type { HostPerson } from '../host-people.ts'
 import type { GitHubCalls } from './github-calls.ts'
 import {
   type BranchRule,

@@ -1,6 +1,7 @@
 import type { Clock } from '@berth/platform/kit/clock.ts'
 import type { Octokit } from 'octokit'
-import { GitHostError, type HostPeople, type PersonAccount, type PersonTokens } from '../git-host.ts'
+import { GitHostError } from '../git-host.ts'
+import type { HostPeople, PersonAccount, PersonTokens } from '../host-people.ts'
 import { wholeOf } from './github-errors.ts'
 
 /** The App as a client of OAuth, and the ways to its host. */

@@ -3,7 +3,8 @@ import { refusal } from '@berth/platform/kit/refusal.ts'
 import type { MasterKey } from '@berth/platform/storage/master-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import type { Context } from '../../context.ts'
-import { GitHostError, type HostPeople, type PersonTokens } from '../../git-hosts/git-host.ts'
+import { GitHostError } from '../../git-hosts/git-host.ts'
+import type { HostPeople, PersonTokens } from '../../git-hosts/host-people.ts'
 import { claimedRenewals, expireTokens, findHostPerson, type HostPersonRow } from './host-person-sql.ts'
 
 /** Tokens are renewed so long before they end: work that begins with one must end before it does. */

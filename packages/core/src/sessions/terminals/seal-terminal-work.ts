@@ -2,7 +2,7 @@ import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { findLiveLease } from '../leases/lease-sql.ts'
 import { offerSeal } from '../runs/fence-sql.ts'
-import { hasUnsealed, hasUnsealedTyping, noteSealRequested } from './terminal-sql.ts'
+import { hasUnsealed, hasUnsealedTyping, noteSealRequested } from './terminal-work-sql.ts'
 
 /**
  * Has the sandbox of an idle Session sealed, if somebody worked there at a terminal since it was sealed last. The work
