@@ -3,18 +3,14 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   type AgentApp,
-  type AgentContext,
-  agent,
   methods,
-  PROTOCOL_VERSION,
   type PromptResponse,
-  RequestError,
   type RequestPermissionResponse,
-  type SessionId,
   type SessionUpdate,
 } from '@agentclientprotocol/sdk'
 import { CHECK, FILE, readSample } from './demonstration-sample.ts'
 import { runScript } from './run-script.ts'
+import { type ScriptTurn, scriptAgent } from './script-agent.ts'
 
 const elsewhere =
   'This is a **demonstration**: a script, without a model. It works on the sample repository alone, as the service and this script left it, and changes nothing here.\n\n' +
@@ -32,63 +28,14 @@ const unchecked = (option: string) => `## What I did
 
 I did not run \`${CHECK}\`, because I was not allowed to.`
 
-interface Session {
-  readonly cwd: string
-  /** Ends the running prompt. */
-  running?: AbortController
-}
-
-/** A prompt under way: whom it tells of its steps. */
-interface Turn {
-  readonly client: AgentContext
-  readonly sessionId: SessionId
-  readonly cwd: string
-  readonly signal: AbortSignal
-}
-
 /**
  * Returns the `demo` runtime as an ACP agent: whatever the prompt, it adds a greeting to the sample repository, asks once
  * to run its test, and says what it did. It keeps nothing, so any session can be loaded.
  */
-export function demonstrationAgent(version: string): AgentApp {
-  const sessions = new Map<SessionId, Session>()
-  return agent({ name: 'berth-demonstration' })
-    .onRequest(methods.agent.initialize, () => ({
-      protocolVersion: PROTOCOL_VERSION,
-      agentInfo: { name: 'berth-demonstration', version },
-      agentCapabilities: { loadSession: true },
-    }))
-    .onRequest(methods.agent.session.new, ({ params }) => {
-      const sessionId = randomUUID()
-      sessions.set(sessionId, { cwd: params.cwd })
-      return { sessionId }
-    })
-    .onRequest(methods.agent.session.load, ({ params }) => {
-      sessions.set(params.sessionId, { cwd: params.cwd })
-      return {}
-    })
-    .onNotification(methods.agent.session.cancel, ({ params }) => {
-      sessions.get(params.sessionId)?.running?.abort()
-    })
-    .onRequest(methods.agent.session.prompt, async ({ params: { sessionId }, client, signal }) => {
-      const session = sessions.get(sessionId)
-      if (!session) throw RequestError.resourceNotFound(sessionId)
-      const running = new AbortController()
-      session.running = running
-      try {
-        return await demonstrate({
-          client,
-          sessionId,
-          cwd: session.cwd,
-          signal: AbortSignal.any([running.signal, signal]),
-        })
-      } finally {
-        delete session.running
-      }
-    })
-}
+export const demonstrationAgent = (version: string): AgentApp =>
+  scriptAgent('berth-demonstration', version, demonstrate)
 
-async function demonstrate(turn: Turn): Promise<PromptResponse> {
+async function demonstrate(turn: ScriptTurn): Promise<PromptResponse> {
   const sample = readSample(turn.cwd)
   if (sample === null) return write(turn, elsewhere)
   const { before, after, added } = sample
@@ -101,7 +48,7 @@ async function demonstrate(turn: Turn): Promise<PromptResponse> {
 }
 
 /** Asks to run the test, and runs it. */
-async function check(turn: Turn, option: string): Promise<PromptResponse> {
+async function check(turn: ScriptTurn, option: string): Promise<PromptResponse> {
   const toolCallId = randomUUID()
   const call = { toolCallId, title: CHECK, kind: 'execute', rawInput: { command: CHECK } } as const
   await update(turn, { sessionUpdate: 'tool_call', ...call, status: 'pending' })
@@ -139,17 +86,22 @@ async function check(turn: Turn, option: string): Promise<PromptResponse> {
 
 type Step = Extract<SessionUpdate, { sessionUpdate: 'tool_call' }>
 
-function step(turn: Turn, kind: 'read' | 'edit', title: string, { content }: Pick<Step, 'content'>): Promise<void> {
+function step(
+  turn: ScriptTurn,
+  kind: 'read' | 'edit',
+  title: string,
+  { content }: Pick<Step, 'content'>,
+): Promise<void> {
   const call: Step = { sessionUpdate: 'tool_call', toolCallId: randomUUID(), kind, title, status: 'completed' }
   return update(turn, content === undefined ? call : { ...call, content })
 }
 
-async function write(turn: Turn, message: string): Promise<PromptResponse> {
+async function write(turn: ScriptTurn, message: string): Promise<PromptResponse> {
   await update(turn, { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: message } })
   return { stopReason: 'end_turn' }
 }
 
-const update = ({ client, sessionId }: Turn, update: SessionUpdate): Promise<void> =>
+const update = ({ client, sessionId }: ScriptTurn, update: SessionUpdate): Promise<void> =>
   client.notify(methods.client.session.update, { sessionId, update })
 
 const text = (content: string) => ({ type: 'content' as const, content: { type: 'text' as const, text: content } })

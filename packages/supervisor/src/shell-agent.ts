@@ -1,69 +1,26 @@
 import { randomUUID } from 'node:crypto'
-import type { ContentBlock, PromptResponse, SessionId, ToolCallContent, ToolCallUpdate } from '@agentclientprotocol/sdk'
 import {
   type AgentApp,
-  type AgentContext,
-  agent,
+  type ContentBlock,
   methods,
-  PROTOCOL_VERSION,
+  type PromptResponse,
   RequestError,
+  type ToolCallContent,
+  type ToolCallUpdate,
 } from '@agentclientprotocol/sdk'
 import { runScript, type ScriptResult } from './run-script.ts'
+import { type ScriptTurn, scriptAgent } from './script-agent.ts'
 
 const MAX_TITLE_CHARACTERS = 120
-
-interface Session {
-  readonly cwd: string
-  /** Ends the running script. */
-  running?: AbortController
-}
 
 /**
  * Returns the `shell` runtime as an ACP agent: a prompt is a bash script, its output is one tool call, and its exit
  * code is the outcome. It keeps only the working directory between prompts, so any session can be loaded.
  */
-export function shellAgent(version: string): AgentApp {
-  const sessions = new Map<SessionId, Session>()
-  return agent({ name: 'berth-shell' })
-    .onRequest(methods.agent.initialize, () => ({
-      protocolVersion: PROTOCOL_VERSION,
-      agentInfo: { name: 'berth-shell', version },
-      agentCapabilities: { loadSession: true },
-    }))
-    .onRequest(methods.agent.session.new, ({ params }) => {
-      const sessionId = randomUUID()
-      sessions.set(sessionId, { cwd: params.cwd })
-      return { sessionId }
-    })
-    .onRequest(methods.agent.session.load, ({ params }) => {
-      sessions.set(params.sessionId, { cwd: params.cwd })
-      return {}
-    })
-    .onNotification(methods.agent.session.cancel, ({ params }) => {
-      sessions.get(params.sessionId)?.running?.abort()
-    })
-    .onRequest(methods.agent.session.prompt, async ({ params, client, signal }) => {
-      const session = sessions.get(params.sessionId)
-      if (!session) throw RequestError.resourceNotFound(params.sessionId)
-      if (session.running) throw RequestError.invalidRequest(undefined, 'a script is running in this session')
-      const running = new AbortController()
-      session.running = running
-      try {
-        const stop = AbortSignal.any([running.signal, signal])
-        return await prompt(client, params.sessionId, scriptOf(params.prompt), session.cwd, stop)
-      } finally {
-        delete session.running
-      }
-    })
-}
+export const shellAgent = (version: string): AgentApp => scriptAgent('berth-shell', version, runPrompt)
 
-async function prompt(
-  client: AgentContext,
-  sessionId: SessionId,
-  script: string,
-  cwd: string,
-  signal: AbortSignal,
-): Promise<PromptResponse> {
+async function runPrompt({ client, sessionId, prompt, cwd, signal }: ScriptTurn): Promise<PromptResponse> {
+  const script = scriptOf(prompt)
   const toolCallId = randomUUID()
   await client.notify(methods.client.session.update, {
     sessionId,
