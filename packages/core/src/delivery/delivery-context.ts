@@ -25,8 +25,8 @@ export interface FollowTimes {
   readonly restMs: number
 }
 
-/** The host is asked every two minutes, and single comments wait for a minute. */
-export const followTimes: FollowTimes = { pollMs: 120_000, workMs: 2_000, restMs: 60_000 }
+/** Single comments wait for a minute. */
+export const followTimes: Omit<FollowTimes, 'pollMs'> = { workMs: 2_000, restMs: 60_000 }
 
 /** The parts that deliveries need beside the domains' own. */
 export interface DeliveryContext extends Context {

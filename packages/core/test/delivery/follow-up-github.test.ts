@@ -1,6 +1,6 @@
 import type { FollowUp, TurnPage } from '@berth/contract'
 import type { PostedEvent } from '@berth/testing/git/github-events.ts'
-import { fileAt } from '@berth/testing/git/repositories.ts'
+import { commitTo, fileAt, tipOf } from '@berth/testing/git/repositories.ts'
 import { GitHubTriggers, type Hooked } from '@berth/testing/triggers/github-triggers.ts'
 import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -119,6 +119,46 @@ it('works for those whom the trigger names, beside those who may push, and for n
   const { turns } = (await at.test.api.get<TurnPage>(`/v1/sessions/${sessionId}/turns`)).body
   expect(turns[1]?.message).toContain('So says eve')
   expect(turns[1]?.message).not.toContain('mallory')
+})
+
+it('carries a pull request of GitHub whose base moves into a conflict to its merge', async () => {
+  const { server } = at
+  const site = await at.repository()
+  const resolving = `cd /workspace/project
+case "\${FOLLOW_UP_CAUSE:-}" in
+  '') echo mine > shared;;
+  conflicts) grep -q '^<<<<<<<' shared && printf 'theirs\\nmine\\n' > shared;;
+esac`
+  const deliver = { kind: 'pull_request', followUp: { maxAttempts: 3, merge: 'when_ready' } }
+  const trigger = await at.make(
+    { on: ['comment', 'check_failed'] },
+    { message: resolving, session: { runtime: 'shell' }, deliver },
+  )
+  const { sessionId } = await at.fire(trigger, site.events.comment('@berth make it'))
+  const path = await followUpPath(trigger)
+  const when = (what: string, is: (followUp: FollowUp) => boolean) =>
+    until(what, async () => {
+      const { followUp } = (await at.test.api.get<{ followUp?: FollowUp }>(path)).body
+      return followUp !== undefined && is(followUp) && followUp
+    })
+  const { headSha: first = '', pullRequest } = await when('the follow-up', ({ state }) => state === 'watching')
+  await commitTo(site.gitDir, 'main', await tipOf(site.gitDir, 'main'), { shared: 'theirs\n' })
+  await at.post(trigger, site.events.push('main'))
+
+  const resolved = await when('the conflict to be resolved', it => it.attempts === 1 && it.state === 'watching')
+  expect(resolved.history).toMatchObject([{ cause: 'conflicts', publicationId: expect.any(String) }])
+  expect(await fileAt(site.gitDir, `svc/${sessionId}`, 'shared')).toBe('theirs\nmine')
+  expect(resolved.headSha).not.toBe(first)
+  const [, message = ''] = await at.messages(sessionId)
+  expect(message).toContain('It conflicts with `main`.')
+  const titles = (await at.test.api.events(sessionId)).map(({ data }) => (data as { title?: string }).title ?? '')
+  expect(titles.find(title => title.startsWith('Merged main at '))).toMatch(/ into the workspace, with 1 conflict$/)
+
+  server.actions.run(site.id, resolved.headSha ?? '', 'unit', { conclusion: 'success' })
+  const check = { branch: `svc/${sessionId}`, oid: resolved.headSha ?? '' }
+  await at.post(trigger, site.events.check(check, { pull: pullRequest.number, conclusion: 'success' }))
+  await when('the merge', ({ state }) => state === 'merged')
+  expect(await fileAt(site.gitDir, 'main', 'shared')).toBe('theirs\nmine')
 })
 
 async function followUpPath(trigger: Hooked): Promise<string> {

@@ -12,11 +12,11 @@ export interface DeliverySettings {
    * Delay before the second look at a pull request that is not ready. It doubles for each further look, up to a bound.
    */
   readonly mergeCheckMs: number
+  /** Time between two looks of a follow-up at its host. */
+  readonly followPollMs: number
 }
 
-export const readDelivery = ({ reviewWaitMs, publicationMs, mergeWaitMs, mergeCheckMs }: Fixed): DeliverySettings => ({
-  reviewWaitMs,
-  publicationMs,
-  mergeWaitMs,
-  mergeCheckMs,
-})
+export const readDelivery = (fixed: Fixed): DeliverySettings => {
+  const { reviewWaitMs, publicationMs, mergeWaitMs, mergeCheckMs, followPollMs } = fixed
+  return { reviewWaitMs, publicationMs, mergeWaitMs, mergeCheckMs, followPollMs }
+}

@@ -97,6 +97,8 @@ export interface Fixed {
   readonly mergeWaitMs: number
   /** Delay before the second look at a pull request that is not ready. It doubles for each further look, up to a bound. */
   readonly mergeCheckMs: number
+  /** Time between two looks of a follow-up at its host. */
+  readonly followPollMs: number
 
   /** Largest file in a sandbox. */
   readonly sandboxFileBytes: number
@@ -161,6 +163,7 @@ export const defaults: Fixed = {
   publicationMs: 600_000,
   mergeWaitMs: 86_400_000,
   mergeCheckMs: 5_000,
+  followPollMs: 120_000,
 
   sandboxFileBytes: 4 * 1024 ** 3,
 

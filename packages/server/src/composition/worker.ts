@@ -112,7 +112,8 @@ export async function openWorker(
   stack.use(execution.network)
   stack.use(execution.outputs)
   await clearScratch(execution.scratchDir, systemClock.now())
-  const times = { ...settings.delivery, mergeMs: settings.delivery.publicationMs, follow: followTimes }
+  const { publicationMs: mergeMs, followPollMs: pollMs } = settings.delivery
+  const times = { ...settings.delivery, mergeMs, follow: { ...followTimes, pollMs } }
   const delivery = {
     ...execution,
     delivery: times,

@@ -106,6 +106,10 @@ export const githubEvents = (repository: EventRepository) => {
         sender: person('github-actions[bot]', 'Bot'),
       },
     }),
+    push: (branch: string): PostedEvent => ({
+      name: 'push',
+      body: { ref: `refs/heads/${branch}`, repository, sender: person('ann') },
+    }),
     suite: (id: number, head: { readonly branch: string; readonly oid: string }): PostedEvent => ({
       name: 'check_suite',
       body: {

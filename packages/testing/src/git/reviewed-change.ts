@@ -19,7 +19,7 @@ import { sampleRepository } from './repositories.ts'
 // bound: a pause between two looks
 const delivery = {
   ...{ publicationMs: 600_000, mergeMs: 600_000, mergeWaitMs: 600_000, mergeCheckMs: 1000 },
-  follow: followTimes,
+  follow: { ...followTimes, pollMs: 120_000 },
 }
 /** The lease outlasts a file on the slowest machine, although a process of it may have a sweeper. */
 const limits = { leaseIdleMs: 600_000, leaseMaxMs: 600_000 }
