@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { OutputPipe } from './output-pipe.ts'
 import { ScriptOutput } from './script-output.ts'
+import { signalGroup } from './signal-group.ts'
 
 /** How long background processes of a script (`> >(tee log)`) may still add to its output. */
 const DRAIN_MS = 250
@@ -62,13 +63,4 @@ async function within(ms: number, event: Promise<unknown>): Promise<void> {
   const timer = new AbortController()
   await Promise.race([event, sleep(ms, undefined, { signal: timer.signal }).catch(() => {})])
   timer.abort()
-}
-
-function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
-  if (pid === undefined) return
-  try {
-    process.kill(-pid, signal)
-  } catch {
-    // ESRCH: the group is empty.
-  }
 }

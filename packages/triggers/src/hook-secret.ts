@@ -1,6 +1,7 @@
 import type { ReplaceTriggerSecret } from '@berth/contract'
 import { makeSecret } from '@berth/core/webhooks/endpoint-secret.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
+import { masterKeyOf } from '@berth/platform/storage/master-key.ts'
 import type { Database, Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { replaceSecret } from './hook-sql.ts'
 import type { OwnedTriggerKey, TriggerRow } from './trigger-sql.ts'
@@ -8,11 +9,6 @@ import type { OwnedTriggerKey, TriggerRow } from './trigger-sql.ts'
 const DAY_SECONDS = 24 * 3600
 
 const placeOf = (hookId: string): string => `trigger-hook/${hookId}`
-
-function masterKeyOf({ masterKey }: Queryable) {
-  if (masterKey === undefined) throw new Error('this connection has no master key')
-  return masterKey
-}
 
 /** Returns the secrets by which a trigger's hook is signed now: the one, and the one before while it is good. */
 export function openSecrets(

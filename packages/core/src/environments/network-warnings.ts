@@ -64,7 +64,8 @@ function unreached(
   return []
 }
 
-const warning = (path: readonly (string | number)[], message: string): EnvironmentWarning => ({
+/** Returns a warning about a place of the document. */
+export const warning = (path: readonly (string | number)[], message: string): EnvironmentWarning => ({
   path: [...path],
   message,
 })

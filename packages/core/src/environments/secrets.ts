@@ -1,7 +1,7 @@
 import { environmentLimits, type Issue, type WriteSecret } from '@berth/contract'
 import { isMaskable } from '@berth/platform/kit/redactor.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
-import { UnsealError } from '@berth/platform/storage/master-key.ts'
+import { masterKeyOf, UnsealError } from '@berth/platform/storage/master-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { readEgressPolicy } from '../accounts/organizations/egress-policy.ts'
 import type { Context } from '../context.ts'
@@ -116,11 +116,6 @@ export async function deleteSecret(
 /** The context under which a value is sealed: it opens as no other version, name or environment. */
 export const placeOf = ({ organizationId, environmentId }: EnvironmentKey, name: string, version: number): string =>
   `environment/${organizationId}/${environmentId}/${name}/${version}`
-
-function masterKeyOf({ masterKey }: Queryable) {
-  if (masterKey === undefined) throw new Error('cannot seal a secret: this process has no master key')
-  return masterKey
-}
 
 /** @throws ApiError 400 `environment_invalid` */
 function requireRoomFor({ secrets, document }: EnvironmentRow, name: string, sizeBytes: number): void {

@@ -1,6 +1,6 @@
 import type { EnvironmentWarning } from '@berth/contract'
 import type { StoredDocument } from './document.ts'
-import { egressProposal, type NetworkFacts, networkWarnings } from './network-warnings.ts'
+import { egressProposal, type NetworkFacts, networkWarnings, warning } from './network-warnings.ts'
 import type { StoredPin } from './secret-exposure.ts'
 
 /** A script of this length that goes on after a failed command hides what went wrong. */
@@ -100,8 +100,3 @@ function betterThan(name: string): string {
 }
 
 const lineCount = (text: string): number => text.replace(/\n+$/, '').split('\n').length
-
-const warning = (path: readonly (string | number)[], message: string): EnvironmentWarning => ({
-  path: [...path],
-  message,
-})

@@ -115,3 +115,9 @@ function derive(key: Uint8Array, purpose: string): Buffer {
 function associate(header: Buffer, context: string): Buffer {
   return Buffer.concat([header, Buffer.from(context)])
 }
+
+/** Returns the key with which a handle of the database seals. */
+export function masterKeyOf({ masterKey }: { readonly masterKey?: MasterKey | undefined }): MasterKey {
+  if (masterKey === undefined) throw new Error('this process has no master key')
+  return masterKey
+}

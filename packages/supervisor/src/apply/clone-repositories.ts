@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { signalGroup } from '../signal-group.ts'
 import type { CloneEnd, CloneEntry, CloneOrder, CloneState } from './protocol.ts'
 
 const AT_ONCE = 4
@@ -97,13 +98,4 @@ async function clone(
 
 async function reportLines(stream: Readable, report: (line: string) => void): Promise<void> {
   for await (const line of createInterface({ input: stream })) report(line)
-}
-
-function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
-  if (pid === undefined) return
-  try {
-    process.kill(-pid, signal)
-  } catch {
-    // ESRCH: the group is empty.
-  }
 }

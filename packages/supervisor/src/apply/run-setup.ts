@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { OutputPipe } from '../output-pipe.ts'
+import { signalGroup } from '../signal-group.ts'
 import { BoundedOutput } from './bounded-output.ts'
 import { type ApplyMessage, type FileText, MAX_FILE_BYTES, type SetupEnd, type SetupOrder } from './protocol.ts'
 
@@ -74,15 +75,6 @@ async function within(ms: number, event: Promise<unknown>): Promise<boolean> {
   const happened = await Promise.race([event.then(() => true), over])
   timer.abort()
   return happened
-}
-
-function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
-  if (pid === undefined) return
-  try {
-    process.kill(-pid, signal)
-  } catch {
-    // ESRCH: the group is empty.
-  }
 }
 
 /** Reads the beginning of a file that the script may have replaced by anything. */

@@ -13,6 +13,7 @@ import {
 import { writeFrame } from './frames.ts'
 import { nativePath } from './native-path.ts'
 import { frameTypes, type Inspected, type InspectedEntry, type InspectJob } from './protocol.ts'
+import { tried } from './tried.ts'
 
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
 
@@ -79,14 +80,5 @@ function read(path: string, { offset, bytes }: InspectJob, out: number): Inspect
     return { found: 'file', sizeBytes: stats.size }
   } finally {
     closeSync(fd)
-  }
-}
-
-/** The owner of the tree may make any call impossible. */
-function tried<T>(call: () => T): T | undefined {
-  try {
-    return call()
-  } catch {
-    return undefined
   }
 }

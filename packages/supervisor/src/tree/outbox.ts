@@ -19,6 +19,7 @@ import {
   outboxName,
   type PresentedEntry,
 } from './protocol.ts'
+import { tried } from './tried.ts'
 
 /** Most entries read; an agent that writes to the outbox directly may leave any number. */
 const MAX_ENTRIES = 1000
@@ -145,12 +146,4 @@ function attempt(call: () => void): boolean {
       return true
     }) === true
   )
-}
-
-function tried<T>(call: () => T): T | undefined {
-  try {
-    return call()
-  } catch {
-    return undefined
-  }
 }

@@ -1,4 +1,5 @@
 import { nameFault } from '@berth/core/environments/document-rules.ts'
+import { masterKeyOf } from '@berth/platform/storage/master-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import type { FileText, SetupEnd } from '@berth/supervisor/apply'
 
@@ -66,8 +67,3 @@ export function openExports(
 }
 
 const placeOf = ({ id }: { readonly id: string }) => `lease/${id}/exports`
-
-function masterKeyOf({ masterKey }: Queryable) {
-  if (masterKey === undefined) throw new Error('cannot seal what setup exported: this process has no master key')
-  return masterKey
-}

@@ -4,6 +4,7 @@ import { refusal } from '@berth/platform/kit/refusal.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
+import { readTokenPart } from '../../identity/tokens/token-part.ts'
 
 /** Longest life of an assertion, and how far clocks may differ, in seconds. */
 const LONGEST = 600
@@ -65,7 +66,7 @@ export class Assertions {
   async #appOf(assertion: string): Promise<AssertingApp | null> {
     const parts = assertion.split('.')
     const [head = '', body = '', signature = ''] = parts
-    const [header, claims] = parts.length === 3 ? [parse(head), parse(body)] : []
+    const [header, claims] = parts.length === 3 ? [readTokenPart(head), readTokenPart(body)] : []
     if (!isHeader.Check(header) || !isClaims.Check(claims) || !/^[A-Za-z0-9_-]{86}$/.test(signature)) return null
     if (claims.sub !== claims.iss || claims.aud !== this.#issuer() || !this.#isTimely(claims)) return null
     const found = await this.#find(claims.iss, header.kid)
@@ -93,14 +94,5 @@ export class Assertions {
     const [row] = rows
     if (row === undefined) return null
     return { key: createPublicKey({ key: row.public_jwk, format: 'jwk' }), organizationId: row.organization_id }
-  }
-}
-
-function parse(part: string): unknown {
-  if (!/^[A-Za-z0-9_-]+$/.test(part)) return null
-  try {
-    return JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
-  } catch {
-    return null
   }
 }

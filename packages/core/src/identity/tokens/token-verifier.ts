@@ -4,6 +4,7 @@ import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { KeyRing } from './key-ring.ts'
+import { readTokenPart } from './token-part.ts'
 import { audiences, cloudClient, issuerOf, tokenTypes } from './token-types.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
@@ -95,13 +96,13 @@ export class TokenVerifier {
     }
     const parts = bearer.split('.')
     const [head = '', body = '', signature = ''] = parts
-    const header = parts.length === 3 ? parse(head) : null
+    const header = parts.length === 3 ? readTokenPart(head) : null
     if (!isHeader.Check(header)) return null
     const key = await this.#keys.find(header.kid)
     if (key === undefined) return null
     const signed = Buffer.from(`${head}.${body}`)
     if (!verify('sha256', signed, key, Buffer.from(signature, 'base64url'))) return null
-    const token = this.#claims(header.typ, parse(body))
+    const token = this.#claims(header.typ, readTokenPart(body))
     if (token === null || !this.#holds(token)) return null
     this.#remember(digest, { token, key, kid: header.kid })
     return token
@@ -138,14 +139,5 @@ export class TokenVerifier {
       if (oldest !== undefined) this.#remembered.delete(oldest)
     }
     this.#remembered.set(digest, verified)
-  }
-}
-
-function parse(part: string): unknown {
-  if (!/^[A-Za-z0-9_-]+$/.test(part)) return null
-  try {
-    return JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
-  } catch {
-    return null
   }
 }

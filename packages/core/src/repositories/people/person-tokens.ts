@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { refusal } from '@berth/platform/kit/refusal.ts'
-import type { MasterKey } from '@berth/platform/storage/master-key.ts'
+import { masterKeyOf } from '@berth/platform/storage/master-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import type { Context } from '../../context.ts'
 import { GitHostError } from '../../git-hosts/git-host.ts'
@@ -93,12 +93,6 @@ async function renew(
     await release(isRefused ? { tokens: null, renew_at: null } : {})
     if (!isRefused) throw error
   }
-}
-
-/** Returns the key with which the service seals. */
-export function masterKeyOf({ masterKey }: Queryable): MasterKey {
-  if (masterKey === undefined) throw new Error('this process has no master key')
-  return masterKey
 }
 
 const placeOf = (id: string): string => `host-person/${id}`

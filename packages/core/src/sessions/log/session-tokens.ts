@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { MasterKey } from '@berth/platform/storage/master-key.ts'
+import { masterKeyOf } from '@berth/platform/storage/master-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 
 /** No host's token for a sandbox lives longer. */
@@ -54,8 +54,3 @@ export async function listTokenValues(db: Queryable, key: SessionKey): Promise<s
 }
 
 const placeOf = ({ organizationId, sessionId }: SessionKey) => `session/${organizationId}/${sessionId}/token`
-
-function masterKeyOf({ masterKey }: Queryable): MasterKey {
-  if (masterKey === undefined) throw new Error("cannot keep a session's tokens: this process has no master key")
-  return masterKey
-}

@@ -1,8 +1,8 @@
 import type { StatementKeySet } from '@berth/contract'
+import { masterKeyOf } from '@berth/platform/storage/master-key.ts'
 import type { Database } from '@berth/platform/storage/postgres/database.ts'
 import type { Context } from '../../context.ts'
 import type { Chore } from '../../housekeeping/chore.ts'
-import { masterKeyOf } from '../../repositories/people/person-tokens.ts'
 import {
   makeStatementKey,
   openStatementKey,

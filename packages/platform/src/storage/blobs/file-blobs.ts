@@ -4,6 +4,7 @@ import { link, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/
 import { dirname, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { makeDirectory } from '../../kit/make-directory.ts'
+import { syncDirectory } from '../sync-directory.ts'
 import {
   type AsideEntry,
   type BlobEntry,
@@ -200,15 +201,6 @@ async function removeStale(directory: string): Promise<void> {
     const path = join(directory, name)
     const found = await stat(path).catch(() => undefined)
     if (found !== undefined && now - found.mtimeMs > staleAfterMs) await rm(path, { force: true })
-  }
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
   }
 }
 

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
-import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { StartError } from '../../kit/start-error.ts'
+import { syncDirectory } from '../sync-directory.ts'
 import { postgresCommand, postgresEnvironment } from './command.ts'
 import type { Layout } from './layout.ts'
 import { explain } from './server-log.ts'
@@ -89,13 +89,4 @@ function checkVersion(layout: Layout): void {
   throw new StartError(
     `${layout.data} is of PostgreSQL ${version}, but this release runs ${majorVersion}: dump and restore it`,
   )
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }

@@ -1,8 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { link, open, readFile, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname } from 'node:path'
 import { StartError } from '../../kit/start-error.ts'
 import { parseMasterKey } from '../master-key.ts'
+import { syncDirectory } from '../sync-directory.ts'
 
 /**
  * Reads the key file; returns undefined if there is none.
@@ -37,17 +38,8 @@ export async function makeKeyFile(path: string): Promise<Buffer> {
   } finally {
     await rm(temporary, { force: true })
   }
-  await syncDirectory(path)
+  await syncDirectory(dirname(path))
   const key = await readKeyFile(path)
   if (key === undefined) throw new StartError(`the master key ${path} vanished while it was made`)
   return key
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(join(path, '..'))
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }

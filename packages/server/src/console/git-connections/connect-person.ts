@@ -9,9 +9,9 @@ import type { BrowserSession } from '@berth/core/identity/guard/browser-authorit
 import type { PersonPrincipal } from '@berth/core/identity/guard/principal.ts'
 import { hostRefusal } from '@berth/core/repositories/host-refusal.ts'
 import { type HostPersonRow, putHostPerson } from '@berth/core/repositories/people/host-person-sql.ts'
-import { masterKeyOf, openTokens, sealTokens } from '@berth/core/repositories/people/person-tokens.ts'
+import { openTokens, sealTokens } from '@berth/core/repositories/people/person-tokens.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
-import { credentialDigest } from '@berth/platform/storage/master-key.ts'
+import { credentialDigest, masterKeyOf } from '@berth/platform/storage/master-key.ts'
 import { returnPath } from '../sign-in/return-path.ts'
 import { holdsSignIn, insertBegun, takeBegun } from './begun-sql.ts'
 

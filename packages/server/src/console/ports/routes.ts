@@ -1,7 +1,7 @@
 import type { Handlers } from '@berth/core/http/routing/handler.ts'
-import type { PersonPrincipal, Principal } from '@berth/core/identity/guard/principal.ts'
 import { readSession } from '@berth/core/sessions/session/read-session.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
+import { personOf } from '../person-of.ts'
 import { listSandboxPorts, openPreview } from './open-preview.ts'
 import type { PreviewPlace } from './preview-place.ts'
 import { endPreviews } from './preview-sql.ts'
@@ -37,10 +37,4 @@ function portOf(text: string): number {
   const port = Number(text)
   if (port > HIGHEST_PORT) throw refusal('invalid_path_parameter', { parameter: 'port' })
   return port
-}
-
-/** The contract lets people alone in. */
-function personOf(principal: Principal): PersonPrincipal {
-  if (principal.kind !== 'person') throw new Error('an operation of people was reached by an installation')
-  return principal
 }

@@ -1,8 +1,8 @@
 import type { Handlers } from '@berth/core/http/routing/handler.ts'
-import type { PersonPrincipal, Principal } from '@berth/core/identity/guard/principal.ts'
 import { readSession } from '@berth/core/sessions/session/read-session.ts'
 import { findTerminal } from '@berth/core/sessions/terminals/terminal-sql.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
+import { personOf } from '../person-of.ts'
 import { closeTerminal } from './end-terminal.ts'
 import { openTerminal } from './open-terminal.ts'
 import type { TerminalPlace } from './terminal-place.ts'
@@ -28,10 +28,4 @@ export function terminalHandlers(place: TerminalPlace): Pick<Handlers, 'openTerm
       return { status: 204 }
     },
   }
-}
-
-/** The contract lets people alone in. */
-function personOf(principal: Principal): PersonPrincipal {
-  if (principal.kind !== 'person') throw new Error('an operation of people was reached by an installation')
-  return principal
 }
