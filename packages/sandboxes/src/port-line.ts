@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import type { PortAnswer, PortOrder } from '@berth/supervisor/ports'
+import { readLine } from './read-line.ts'
 
 const MAX_ANSWER_BYTES = 4096
-const NEWLINE = 0x0a
 
 /** The supervisor did not answer in time: the sandbox stands still, or has gone. */
 export class SandboxSilent extends Error {
@@ -36,7 +35,7 @@ async function order(stream: Duplex, port: PortOrder, signal: AbortSignal): Prom
   try {
     signal.throwIfAborted()
     stream.write(`${JSON.stringify({ port })}\n`)
-    return portAnswer(JSON.parse(await readLine(stream)))
+    return portAnswer(JSON.parse(await readLine(stream, MAX_ANSWER_BYTES)))
   } catch (error) {
     stream.destroy()
     throw error instanceof SandboxSilent ? error : new SandboxSilent('the sandbox did not answer', { cause: error })
@@ -52,24 +51,4 @@ function portAnswer(received: unknown): PortAnswer {
     throw new SandboxSilent('not the ports of a supervisor')
   }
   return received as PortAnswer
-}
-
-/** Reads to the first newline and leaves what follows in the stream. */
-async function readLine(stream: Duplex): Promise<string> {
-  let seen = Buffer.alloc(0)
-  for (;;) {
-    const chunk: Buffer | null = stream.read()
-    if (chunk === null) {
-      if (stream.readableEnded || stream.destroyed) throw new SandboxSilent('the supervisor left')
-      await Promise.race([once(stream, 'readable'), once(stream, 'end'), once(stream, 'close')])
-      continue
-    }
-    seen = Buffer.concat([seen, chunk])
-    const end = seen.indexOf(NEWLINE)
-    if (end !== -1) {
-      if (end + 1 < seen.length) stream.unshift(seen.subarray(end + 1))
-      return seen.subarray(0, end).toString()
-    }
-    if (seen.length > MAX_ANSWER_BYTES) throw new SandboxSilent('the supervisor does not answer with a line')
-  }
 }

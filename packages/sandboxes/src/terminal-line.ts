@@ -1,10 +1,9 @@
-import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { MAX_READ_BYTES, type TerminalAnswer, type TerminalOrder } from '@berth/supervisor/terminals'
+import { readLine } from './read-line.ts'
 
 /** Longest answer of a supervisor: what it read, each byte escaped. */
 const MAX_ANSWER_BYTES = 6 * MAX_READ_BYTES + 1024
-const NEWLINE = 0x0a
 
 /** The other side of the line broke the protocol, or left before it answered. */
 export class TerminalLineBroken extends Error {
@@ -28,7 +27,7 @@ export async function orderTerminal(
   try {
     signal.throwIfAborted()
     stream.write(`${JSON.stringify({ terminal })}\n`)
-    const answer = parse(await readLine(stream))
+    const answer = parse(await readLine(stream, MAX_ANSWER_BYTES))
     if (answer.terminal !== 'attached') stream.destroy()
     return answer
   } catch (error) {
@@ -60,27 +59,6 @@ export async function readTerminal(stream: Duplex, id: string, signal: AbortSign
   const code: unknown = exit?.code
   const exitCode = Number.isInteger(code) ? Number(code) : null
   return { output: String(output).slice(-MAX_READ_BYTES), hasExited: exit != null, exitCode }
-}
-
-/** Reads to the first newline and leaves what follows in the stream. */
-async function readLine(stream: Duplex): Promise<string> {
-  let seen = Buffer.alloc(0)
-  for (;;) {
-    const chunk: Buffer | null = stream.read()
-    if (chunk === null) {
-      if (stream.readableEnded || stream.destroyed) throw new TerminalLineBroken('the supervisor did not answer')
-      await Promise.race([once(stream, 'readable'), once(stream, 'end'), once(stream, 'close')])
-      continue
-    }
-    seen = Buffer.concat([seen, chunk])
-    const end = seen.indexOf(NEWLINE)
-    if (end !== -1) {
-      const rest = seen.subarray(end + 1)
-      if (rest.length > 0) stream.unshift(rest)
-      return seen.subarray(0, end).toString()
-    }
-    if (seen.length > MAX_ANSWER_BYTES) throw new TerminalLineBroken('the supervisor does not answer with a line')
-  }
 }
 
 function parse(line: string): TerminalAnswer {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { decodeCursor, pageOf } from '@berth/platform/kit/list-cursor.ts'
+import { readPage } from '@berth/platform/kit/list-cursor.ts'
 import { refusal, sessionNotFound } from '@berth/platform/kit/refusal.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
@@ -43,9 +43,9 @@ export function webhookDeliveryHandlers({
     listWebhookDeliveries: async ({ principal, params, query: { limit, cursor, status = null } }) => {
       const { id } = await endpointOf(principal, params)
       const list = `webhook-deliveries/${id}/${status ?? ''}`
-      const before = cursor === undefined ? null : decodeCursor(list, cursor)
-      const rows = await listDeliveries(db, id, { before, status, limit: limit + 1 })
-      const { page, nextCursor, hasMore } = pageOf(list, rows, limit, row => row.created_at)
+      const { page, nextCursor, hasMore } = await readPage(list, { cursor, limit }, (before, most) =>
+        listDeliveries(db, id, { before, status, limit: most }),
+      )
       return { status: 200, body: { success: true, deliveries: page.map(toDelivery), nextCursor, hasMore } }
     },
 

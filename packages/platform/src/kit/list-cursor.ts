@@ -49,3 +49,17 @@ export function decodeCursor(list: string, text: string): Place {
   }
   throw invalidField(['cursor'], 'is not a cursor that a page of this list gave')
 }
+
+/**
+ * Reads a page of a list.
+ * @param read returns at most `limit` rows from a place on; null: from the beginning
+ * @throws ApiError 400 `invalid_request`, path `cursor`, for text that no page of this list returned
+ */
+export async function readPage<Row extends { readonly id: string; readonly created_at: Date }>(
+  list: string,
+  { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
+  read: (from: Place | null, limit: number) => Promise<readonly Row[]>,
+): Promise<ReturnType<typeof pageOf<Row>>> {
+  const rows = await read(cursor === undefined ? null : decodeCursor(list, cursor), limit + 1)
+  return pageOf(list, rows, limit, row => row.created_at)
+}

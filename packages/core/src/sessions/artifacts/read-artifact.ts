@@ -1,5 +1,5 @@
 import type { ArtifactPage } from '@berth/contract'
-import { decodeCursor, pageOf } from '@berth/platform/kit/list-cursor.ts'
+import { readPage } from '@berth/platform/kit/list-cursor.ts'
 import { sessionNotFound } from '@berth/platform/kit/refusal.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Context } from '../../context.ts'
@@ -36,9 +36,8 @@ export async function pageArtifacts(
   query: { limit: number; cursor?: string },
 ): Promise<ArtifactPage> {
   await readSession(context, principal, key)
-  const list = `artifacts ${key.sessionId}`
-  const after = query.cursor === undefined ? null : decodeCursor(list, query.cursor)
-  const rows = await listArtifacts(context.db, key, after?.id ?? null, query.limit + 1)
-  const { page, ...more } = pageOf(list, rows, query.limit, row => row.created_at)
+  const { page, ...more } = await readPage(`artifacts ${key.sessionId}`, query, (after, limit) =>
+    listArtifacts(context.db, key, after?.id ?? null, limit),
+  )
   return { artifacts: page.map(toArtifact), ...more }
 }

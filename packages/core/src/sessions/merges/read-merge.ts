@@ -1,5 +1,5 @@
 import type { Merge, MergePage } from '@berth/contract'
-import { decodeCursor, pageOf } from '@berth/platform/kit/list-cursor.ts'
+import { readPage } from '@berth/platform/kit/list-cursor.ts'
 import { sessionNotFound } from '@berth/platform/kit/refusal.ts'
 import type { Context } from '../../context.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
@@ -30,9 +30,8 @@ export async function pageMerges(
   query: { limit: number; cursor?: string },
 ): Promise<MergePage> {
   await readPublication(context, principal, key, key.publicationId)
-  const list = `merges ${key.sessionId} ${key.publicationId}`
-  const before = query.cursor === undefined ? null : decodeCursor(list, query.cursor)
-  const rows = await listMerges(context.db, key, before, query.limit + 1)
-  const { page, ...more } = pageOf(list, rows, query.limit, row => row.created_at)
+  const { page, ...more } = await readPage(`merges ${key.sessionId} ${key.publicationId}`, query, (before, limit) =>
+    listMerges(context.db, key, before, limit),
+  )
   return { merges: page.map(toMerge), ...more }
 }

@@ -1,5 +1,5 @@
 import type { Verification, VerificationPage } from '@berth/contract'
-import { decodeCursor, pageOf } from '@berth/platform/kit/list-cursor.ts'
+import { readPage } from '@berth/platform/kit/list-cursor.ts'
 import { sessionNotFound } from '@berth/platform/kit/refusal.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Context } from '../../context.ts'
@@ -36,9 +36,8 @@ export async function pageVerifications(
   query: { limit: number; cursor?: string },
 ): Promise<VerificationPage> {
   await readSession(context, principal, key)
-  const list = `verifications ${key.sessionId}`
-  const before = query.cursor === undefined ? null : decodeCursor(list, query.cursor)
-  const rows = await listVerifications(context.db, key, before, query.limit + 1)
-  const { page, ...more } = pageOf(list, rows, query.limit, row => row.created_at)
+  const { page, ...more } = await readPage(`verifications ${key.sessionId}`, query, (before, limit) =>
+    listVerifications(context.db, key, before, limit),
+  )
   return { verifications: page.map(toVerification), ...more }
 }
