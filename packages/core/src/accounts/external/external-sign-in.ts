@@ -9,6 +9,7 @@ import { sendFailure } from '../pages/failure.ts'
 import { pageHeaders, sendPage } from '../pages/layout.ts'
 import { meterPage } from '../pages/meter-page.ts'
 import { commonCookie, type SignInContext } from '../sign-in/configuration.ts'
+import { openCookie } from '../sign-in/sealed-cookie.ts'
 import { awayPage, overPage, refusedPage } from './external-pages.ts'
 import { type ExternalChallenge, type ExternalIdentity, ExternalProvider } from './external-provider.ts'
 
@@ -100,7 +101,7 @@ export class ExternalSignIn {
 
   /** Returns the identity with which this browser has just come back to this form, once; null if there is none. */
   take({ headers }: FastifyRequest, reply: FastifyReply, bound: string): Proved | null {
-    const kept = this.#open(headers.cookie ?? '')
+    const kept = this.#open(headers.cookie)
     if (kept?.kind !== 'answered' || kept.bound !== bound) return null
     this.#setCookie(reply, null)
     const provider = this.#providers.get(kept.provider)
@@ -132,7 +133,7 @@ export class ExternalSignIn {
   async #answer(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {
     // Each answer costs a request to the provider, and a refusal an entry of the audit log.
     await meterPage(this.#meter, request.ip)
-    const kept = this.#open(request.headers.cookie ?? '')
+    const kept = this.#open(request.headers.cookie)
     const provider = this.#providers.get(id)
     // Another provider's answer, or one that this browser did not ask for.
     if (provider === undefined || kept?.kind !== 'asked' || kept.provider !== id) return sendPage(reply, 400, overPage)
@@ -192,18 +193,7 @@ export class ExternalSignIn {
     reply.header('set-cookie', `${name}=${value}; ${attributes}`)
   }
 
-  #open(header: string): PendingChallenge | Answered | null {
-    const { authUrl, clock, masterKey } = this.#context
-    const { name } = commonCookie(authUrl(), 'external')
-    const pair = header.split(/; */).find(each => each.startsWith(`${name}=`))
-    if (pair === undefined) return null
-    try {
-      const opened = masterKey.open(Buffer.from(pair.slice(name.length + 1), 'base64url'), name)
-      const kept: PendingChallenge | Answered = JSON.parse(opened.toString())
-      return kept.until > clock.now().getTime() ? kept : null
-    } catch (error) {
-      if (error instanceof UnsealError) return null
-      throw error
-    }
+  #open(header: string | undefined): PendingChallenge | Answered | null {
+    return openCookie(this.#context, commonCookie(this.#context.authUrl(), 'external').name, header)
   }
 }

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { UnsealError } from '@berth/platform/storage/master-key.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { issuerMark, type SignInContext, sessionCookie } from './configuration.ts'
 import type { Proven } from './password-step.ts'
 import type { OpenIdProvider } from './provider.ts'
+import { openCookie } from './sealed-cookie.ts'
 import { readEnabledPerson } from './sign-in-sql.ts'
 
 /** How long a sign-in on a page itself holds, in seconds. */
@@ -51,7 +51,7 @@ export class PageSessions {
     const { accountId, uid, loginTs = 0 } = await provider.Session.get(provider.createContext(request.raw, reply.raw))
     const person = accountId === undefined ? null : await this.#person({ personId: accountId, began: loginTs })
     if (person !== null) return { key: `provider/${uid}/${person.id}`, person }
-    const own = this.#open(request.headers.cookie ?? '')
+    const own = this.#open(request.headers.cookie)
     return own === null ? null : this.#sessionOf(own)
   }
 
@@ -72,7 +72,7 @@ export class PageSessions {
     const ctx = provider.createContext(request.raw, reply.raw)
     const session = await provider.Session.get(ctx)
     if (session.accountId !== personId) {
-      const own = this.#open(request.headers.cookie ?? '')
+      const own = this.#open(request.headers.cookie)
       await this.begin(reply, { personId, began: began ?? own?.proven?.began ?? 0 })
       return
     }
@@ -118,18 +118,7 @@ export class PageSessions {
     reply.header('set-cookie', `${name}=${value}; ${attributes}`)
   }
 
-  #open(header: string): Own | null {
-    const { clock, masterKey } = this.#context
-    const { name } = this.#cookie
-    const pair = header.split(/; */).find(each => each.startsWith(`${name}=`))
-    if (pair === undefined) return null
-    try {
-      const opened = masterKey.open(Buffer.from(pair.slice(name.length + 1), 'base64url'), name)
-      const own: Own = JSON.parse(opened.toString())
-      return own.until > clock.now().getTime() ? own : null
-    } catch (error) {
-      if (error instanceof UnsealError) return null
-      throw error
-    }
+  #open(header: string | undefined): Own | null {
+    return openCookie(this.#context, this.#cookie.name, header)
   }
 }

@@ -1,5 +1,6 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { listWithin, type StoredEvent } from '../streams/event-sql.ts'
 import { isAtRest } from './purge-sql.ts'
 
 /** A Session whose log may be sealed, with its place in the order of the search. */
@@ -30,28 +31,13 @@ export async function findSealable(
 }
 
 /** Returns the first Events of a log that are rows, without the newest one, up to the Event that fills `bytes`. */
-export async function listUnsealed(
+export const listUnsealed = (
   db: Queryable,
   key: SessionKey,
   most: { readonly events: number; readonly bytes: number },
-): Promise<readonly { readonly sequence: number; readonly envelope: string }[]> {
-  const { rows } = await db.query<{ sequence: number; envelope: string }>({
-    name: 'list-unsealed',
-    text: `
-      select sequence, envelope from (
-        select sequence, envelope, sum(octet_length(envelope)) over (
-          order by sequence rows between unbounded preceding and 1 preceding
-        ) as bytes_before
-        from events
-        where organization_id = $1 and session_id = $2 and sequence < (
-          select last_event_sequence from sessions where organization_id = $1 and id = $2)
-        order by sequence limit $3
-      ) as page
-      where bytes_before is null or bytes_before < $4
-      order by sequence`,
-    values: [key.organizationId, key.sessionId, most.events, most.bytes],
-  })
-  return rows
+): Promise<readonly StoredEvent[]> => {
+  const newest = 'select last_event_sequence from sessions where organization_id = $1 and id = $2'
+  return listWithin(db, 'list-unsealed', key, `sequence < (${newest})`, most)
 }
 
 /** Notes that a log needs no further look. Nothing moves for those who follow the Session, so `moved_in` stays. */

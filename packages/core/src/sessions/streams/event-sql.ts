@@ -33,26 +33,36 @@ export async function listEventsAfter(
  * hundreds of streams read at once. PostgreSQL knows the length of a stored text without fetching it, so the omitted
  * Events cost next to nothing.
  */
-export async function listEventsWithin(
+export const listEventsWithin = (
   db: Queryable,
   key: SessionKey,
   after: number,
   most: { readonly events: number; readonly bytes: number },
+): Promise<StoredEvent[]> => listWithin(db, 'list-events-within', key, 'sequence > $5', most, [after])
+
+/** The same for Events that satisfy a condition, whose own values begin at `$5`. */
+export async function listWithin(
+  db: Queryable,
+  name: string,
+  { organizationId, sessionId }: SessionKey,
+  condition: string,
+  most: { readonly events: number; readonly bytes: number },
+  values: readonly unknown[] = [],
 ): Promise<StoredEvent[]> {
   const { rows } = await db.query<StoredEvent>({
-    name: 'list-events-within',
+    name,
     text: `
       select sequence, envelope from (
         select sequence, envelope, sum(octet_length(envelope)) over (
           order by sequence rows between unbounded preceding and 1 preceding
         ) as bytes_before
         from events
-        where organization_id = $1 and session_id = $2 and sequence > $3
-        order by sequence limit $4
+        where organization_id = $1 and session_id = $2 and ${condition}
+        order by sequence limit $3
       ) as page
-      where bytes_before is null or bytes_before < $5
+      where bytes_before is null or bytes_before < $4
       order by sequence`,
-    values: [key.organizationId, key.sessionId, after, most.events, most.bytes],
+    values: [organizationId, sessionId, most.events, most.bytes, ...values],
   })
   return rows
 }
