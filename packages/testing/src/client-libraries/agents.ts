@@ -7,28 +7,15 @@ import {
   tool,
 } from '@openai/agents'
 import OpenAI from 'openai'
-import {
-  add,
-  addition,
-  type ClientLibrary,
-  description,
-  type Endpoint,
-  everyModel,
-  joined,
-  type ModelId,
-  models,
-  place,
-  question,
-  task,
-} from './library.ts'
+import * as shared from './library.ts'
 
 setTracingDisabled(true)
 
 const runner = new Runner({ tracingDisabled: true })
-const tools = [tool({ name: 'add', description, parameters: addition, execute: add })]
+const tools = [tool({ name: 'add', description: shared.description, parameters: shared.addition, execute: shared.add })]
 
-function library(way: string, keepsReasoning: readonly ModelId[], isChat: boolean): ClientLibrary {
-  const agent = ({ origin, key }: Endpoint, model: ModelId) => {
+function library(way: string, keepsReasoning: readonly shared.ModelId[], isChat: boolean): shared.ClientLibrary {
+  const agent = ({ origin, key }: shared.Endpoint, model: shared.ModelId) => {
     const client = new OpenAI({ baseURL: `${origin}/v1`, apiKey: key, maxRetries: 0 })
     return {
       name: 'adder',
@@ -38,13 +25,14 @@ function library(way: string, keepsReasoning: readonly ModelId[], isChat: boolea
   }
   return {
     name: `@openai/agents, ${way}`,
-    models: everyModel,
+    models: shared.everyModel,
     keepsReasoning,
     ...(isChat && { keepsStreamed: false }),
-    ask: async (endpoint, model) => (await runner.run(new Agent(agent(endpoint, model)), question)).finalOutput ?? '',
+    ask: async (endpoint, model) =>
+      (await runner.run(new Agent(agent(endpoint, model)), shared.question)).finalOutput ?? '',
     async stream(endpoint, model) {
-      const answer = await runner.run(new Agent(agent(endpoint, model)), question, { stream: true })
-      return joined(answer.toTextStream())
+      const answer = await runner.run(new Agent(agent(endpoint, model)), shared.question, { stream: true })
+      return shared.joined(answer.toTextStream())
     },
     async loop(endpoint, model, streams) {
       const configured = new Agent({
@@ -56,19 +44,19 @@ function library(way: string, keepsReasoning: readonly ModelId[], isChat: boolea
           ...(!isChat && { providerData: { include: ['reasoning.encrypted_content'] } }),
         },
       })
-      if (!streams) return (await runner.run(configured, task)).finalOutput ?? ''
-      const answer = await runner.run(configured, task, { stream: true })
+      if (!streams) return (await runner.run(configured, shared.task)).finalOutput ?? ''
+      const answer = await runner.run(configured, shared.task, { stream: true })
       await answer.completed
       return answer.finalOutput ?? ''
     },
     async structured(endpoint, model) {
-      const configured = new Agent({ ...agent(endpoint, model), outputType: place })
-      return (await runner.run(configured, question)).finalOutput
+      const configured = new Agent({ ...agent(endpoint, model), outputType: shared.place })
+      return (await runner.run(configured, shared.question)).finalOutput
     },
   }
 }
 
 export const agentsLibraries = [
-  library('Chat Completions', [models.google], true),
-  library('Responses', [models.anthropic, models.google], false),
+  library('Chat Completions', [shared.models.google], true),
+  library('Responses', [shared.models.anthropic, shared.models.google], false),
 ]

@@ -1,36 +1,27 @@
 import { type Content, GoogleGenAI } from '@google/genai'
-import {
-  type Addition,
-  add,
-  additionSchema,
-  type ClientLibrary,
-  description,
-  type Endpoint,
-  models,
-  placeSchema,
-  question,
-  task,
-} from './library.ts'
+import * as shared from './library.ts'
 
-const library = (version?: 'v1beta'): ClientLibrary => {
-  const open = ({ origin, key }: Endpoint) =>
+const library = (version?: 'v1beta'): shared.ClientLibrary => {
+  const open = ({ origin, key }: shared.Endpoint) =>
     new GoogleGenAI({ apiKey: key, ...(version && { apiVersion: version }), httpOptions: { baseUrl: origin } }).models
   return {
     name: `@google/genai, ${version ?? 'its own version of the API'}`,
-    models: [models.google],
-    keepsReasoning: [models.google],
+    models: [shared.models.google],
+    keepsReasoning: [shared.models.google],
     async ask(endpoint, model) {
-      return (await open(endpoint).generateContent({ model, contents: question })).text ?? ''
+      return (await open(endpoint).generateContent({ model, contents: shared.question })).text ?? ''
     },
     async stream(endpoint, model) {
       let text = ''
-      const stream = await open(endpoint).generateContentStream({ model, contents: question })
+      const stream = await open(endpoint).generateContentStream({ model, contents: shared.question })
       for await (const part of stream) text += part.text ?? ''
       return text
     },
     async loop(endpoint, model, streams) {
-      const contents: Content[] = [{ role: 'user', parts: [{ text: task }] }]
-      const functionDeclarations = [{ name: 'add', description, parametersJsonSchema: additionSchema }]
+      const contents: Content[] = [{ role: 'user', parts: [{ text: shared.task }] }]
+      const functionDeclarations = [
+        { name: 'add', description: shared.description, parametersJsonSchema: shared.additionSchema },
+      ]
       const input = { model, config: { tools: [{ functionDeclarations }], thinkingConfig: { includeThoughts: true } } }
       for (;;) {
         const answers = streams
@@ -41,14 +32,14 @@ const library = (version?: 'v1beta'): ClientLibrary => {
         if (calls.length === 0) return parts.map(({ text = '' }) => text).join('')
         contents.push({ role: 'model', parts })
         const results = calls.map(({ name = '', args }) => ({
-          functionResponse: { name, response: { output: add(args as Addition) } },
+          functionResponse: { name, response: { output: shared.add(args as shared.Addition) } },
         }))
         contents.push({ role: 'user', parts: results })
       }
     },
     async structured(endpoint, model) {
-      const config = { responseMimeType: 'application/json', responseJsonSchema: placeSchema }
-      const { text = '' } = await open(endpoint).generateContent({ model, contents: question, config })
+      const config = { responseMimeType: 'application/json', responseJsonSchema: shared.placeSchema }
+      const { text = '' } = await open(endpoint).generateContent({ model, contents: shared.question, config })
       return JSON.parse(text)
     },
   }

@@ -4,53 +4,44 @@ import { type AIMessageChunk, type BaseMessage, HumanMessage, ToolMessage } from
 import { tool } from '@langchain/core/tools'
 import { ChatGoogleGenerativeAI } from '@langchain/google-genai'
 import { ChatOpenAI } from '@langchain/openai'
-import {
-  add,
-  addition,
-  type ClientLibrary,
-  description,
-  type Endpoint,
-  everyModel,
-  type ModelId,
-  models,
-  place,
-  question,
-  task,
-} from './library.ts'
+import * as shared from './library.ts'
 
-const adder = tool(add, { name: 'add', description, schema: addition })
+const adder = tool(shared.add, { name: 'add', description: shared.description, schema: shared.addition })
 
 function library(
   name: string,
-  usable: readonly ModelId[],
-  keepsReasoning: readonly ModelId[],
-  open: (endpoint: Endpoint, model: ModelId, reasons: boolean) => BaseChatModel,
-): ClientLibrary {
+  usable: readonly shared.ModelId[],
+  keepsReasoning: readonly shared.ModelId[],
+  open: (endpoint: shared.Endpoint, model: shared.ModelId, reasons: boolean) => BaseChatModel,
+): shared.ClientLibrary {
   return {
     name: `LangChain, ${name}`,
     models: usable,
     keepsReasoning,
-    ask: async (endpoint, model) => (await open(endpoint, model, false).invoke(question)).text,
+    ask: async (endpoint, model) => (await open(endpoint, model, false).invoke(shared.question)).text,
     async stream(endpoint, model) {
       let text = ''
-      for await (const chunk of await open(endpoint, model, false).stream(question)) text += chunk.text
+      for await (const chunk of await open(endpoint, model, false).stream(shared.question)) text += chunk.text
       return text
     },
     async loop(endpoint, model, streams) {
       const bound = open(endpoint, model, true).bindTools?.([adder])
       if (bound === undefined) throw new Error('the model takes no tools')
-      const messages: BaseMessage[] = [new HumanMessage(task)]
+      const messages: BaseMessage[] = [new HumanMessage(shared.task)]
       for (;;) {
         const message = streams ? await whole(await bound.stream(messages)) : await bound.invoke(messages)
         const calls = message.tool_calls ?? []
         if (calls.length === 0) return message.text
         messages.push(message)
         for (const { id = '', name: called, args } of calls) {
-          messages.push(new ToolMessage({ tool_call_id: id, name: called, content: add(addition.parse(args)) }))
+          messages.push(
+            new ToolMessage({ tool_call_id: id, name: called, content: shared.add(shared.addition.parse(args)) }),
+          )
         }
       }
     },
-    structured: (endpoint, model) => open(endpoint, model, false).withStructuredOutput(place).invoke(question),
+    structured: (endpoint, model) =>
+      open(endpoint, model, false).withStructuredOutput(shared.place).invoke(shared.question),
   }
 }
 
@@ -61,7 +52,7 @@ async function whole(stream: AsyncIterable<AIMessageChunk>): Promise<AIMessageCh
   return message
 }
 
-const openai = (useResponsesApi: boolean) => (endpoint: Endpoint, model: ModelId, reasons: boolean) =>
+const openai = (useResponsesApi: boolean) => (endpoint: shared.Endpoint, model: shared.ModelId, reasons: boolean) =>
   new ChatOpenAI({
     model,
     apiKey: endpoint.key,
@@ -74,12 +65,17 @@ const openai = (useResponsesApi: boolean) => (endpoint: Endpoint, model: ModelId
   })
 
 export const langchainLibraries = [
-  library('@langchain/openai, Chat Completions', everyModel, [], openai(false)),
-  library('@langchain/openai, Responses', everyModel, [models.anthropic, models.google], openai(true)),
+  library('@langchain/openai, Chat Completions', shared.everyModel, [], openai(false)),
+  library(
+    '@langchain/openai, Responses',
+    shared.everyModel,
+    [shared.models.anthropic, shared.models.google],
+    openai(true),
+  ),
   library(
     '@langchain/anthropic',
-    [models.anthropic],
-    [models.anthropic],
+    [shared.models.anthropic],
+    [shared.models.anthropic],
     ({ origin, key }, model, reasons) =>
       new ChatAnthropic({
         model,
@@ -92,8 +88,8 @@ export const langchainLibraries = [
   ),
   library(
     '@langchain/google-genai',
-    [models.google],
-    [models.google],
+    [shared.models.google],
+    [shared.models.google],
     ({ origin, key }, model) => new ChatGoogleGenerativeAI({ model, apiKey: key, baseUrl: origin, maxRetries: 0 }),
   ),
 ]

@@ -1,34 +1,22 @@
 import OpenAI from 'openai'
 import { zodResponseFormat, zodTextFormat } from 'openai/helpers/zod'
-import {
-  type Addition,
-  add,
-  additionSchema,
-  type ClientLibrary,
-  description,
-  type Endpoint,
-  everyModel,
-  models,
-  place,
-  question,
-  task,
-} from './library.ts'
+import * as shared from './library.ts'
 
-const open = ({ origin, key }: Endpoint) => new OpenAI({ baseURL: `${origin}/v1`, apiKey: key, maxRetries: 0 })
+const open = ({ origin, key }: shared.Endpoint) => new OpenAI({ baseURL: `${origin}/v1`, apiKey: key, maxRetries: 0 })
 
 const user = (content: string) => [{ role: 'user' as const, content }]
 
-const chat: ClientLibrary = {
+const chat: shared.ClientLibrary = {
   name: 'openai, Chat Completions',
-  models: everyModel,
+  models: shared.everyModel,
   // The library sends only the documented members of a call.
   keepsReasoning: [],
   async ask(endpoint, model) {
-    const { choices } = await open(endpoint).chat.completions.create({ model, messages: user(question) })
+    const { choices } = await open(endpoint).chat.completions.create({ model, messages: user(shared.question) })
     return choices[0]?.message.content ?? ''
   },
   async stream(endpoint, model) {
-    const stream = open(endpoint).chat.completions.stream({ model, messages: user(question) })
+    const stream = open(endpoint).chat.completions.stream({ model, messages: user(shared.question) })
     let text = ''
     stream.on('content', delta => {
       text += delta
@@ -40,17 +28,17 @@ const chat: ClientLibrary = {
     const { completions } = open(endpoint).chat
     const body = {
       model,
-      messages: user(task),
+      messages: user(shared.task),
       reasoning_effort: 'high' as const,
       tools: [
         {
           type: 'function' as const,
           function: {
             name: 'add',
-            description,
-            parameters: additionSchema,
-            parse: (text: string) => JSON.parse(text) as Addition,
-            function: add,
+            description: shared.description,
+            parameters: shared.additionSchema,
+            parse: (text: string) => JSON.parse(text) as shared.Addition,
+            function: shared.add,
           },
         },
       ],
@@ -59,38 +47,46 @@ const chat: ClientLibrary = {
     return (await runner.finalContent()) ?? ''
   },
   async structured(endpoint, model) {
-    const response_format = zodResponseFormat(place, 'place')
+    const response_format = zodResponseFormat(shared.place, 'place')
     const { choices } = await open(endpoint).chat.completions.parse({
       model,
-      messages: user(question),
+      messages: user(shared.question),
       response_format,
     })
     return choices[0]?.message.parsed
   },
 }
 
-const responses: ClientLibrary = {
+const responses: shared.ClientLibrary = {
   name: 'openai, Responses',
-  models: everyModel,
-  keepsReasoning: [models.anthropic, models.google],
+  models: shared.everyModel,
+  keepsReasoning: [shared.models.anthropic, shared.models.google],
   async ask(endpoint, model) {
-    return (await open(endpoint).responses.create({ model, input: question })).output_text
+    return (await open(endpoint).responses.create({ model, input: shared.question })).output_text
   },
   async stream(endpoint, model) {
     let text = ''
-    const stream = open(endpoint).responses.stream({ model, input: question })
+    const stream = open(endpoint).responses.stream({ model, input: shared.question })
     for await (const event of stream) if (event.type === 'response.output_text.delta') text += event.delta
     return text
   },
   async loop(endpoint, model, streams) {
     const client = open(endpoint)
-    const input: OpenAI.Responses.ResponseInput = [{ role: 'user', content: task }]
+    const input: OpenAI.Responses.ResponseInput = [{ role: 'user', content: shared.task }]
     const body = {
       model,
       store: false,
       include: ['reasoning.encrypted_content' as const],
       reasoning: { effort: 'high' as const, summary: 'auto' as const },
-      tools: [{ type: 'function' as const, name: 'add', description, parameters: additionSchema, strict: true }],
+      tools: [
+        {
+          type: 'function' as const,
+          name: 'add',
+          description: shared.description,
+          parameters: shared.additionSchema,
+          strict: true,
+        },
+      ],
     }
     for (;;) {
       const { output, output_text }: OpenAI.Responses.Response = streams
@@ -100,13 +96,13 @@ const responses: ClientLibrary = {
       if (calls.length === 0) return output_text
       input.push(...(output as OpenAI.Responses.ResponseInput))
       for (const { call_id, arguments: args } of calls) {
-        input.push({ type: 'function_call_output', call_id, output: add(JSON.parse(args) as Addition) })
+        input.push({ type: 'function_call_output', call_id, output: shared.add(JSON.parse(args) as shared.Addition) })
       }
     }
   },
   async structured(endpoint, model) {
-    const text = { format: zodTextFormat(place, 'place') }
-    return (await open(endpoint).responses.parse({ model, input: question, text })).output_parsed
+    const text = { format: zodTextFormat(shared.place, 'place') }
+    return (await open(endpoint).responses.parse({ model, input: shared.question, text })).output_parsed
   },
 }
 
