@@ -102,43 +102,4 @@ describe('a follow-up', () => {
     expect(again).toMatchObject({ state: 'watching' })
     await at.when('the work on the check', ({ attempts }) => attempts === 1)
   })
-
-  it('pushes nothing of a Turn that begins in the moment in which its grant is revoked', async () => {
-    const at = await FollowedSession.begin(test, {
-      name: 'sample/moment',
-      agent: `echo "\${FOLLOW_UP_CAUSE:-made}" > made`,
-    })
-    const { database } = test.db
-    const set = (to: 'now()' | 'null') =>
-      database.query(`update repository_grants set revoked_at = ${to} where repository_id = $1`, [at.repositoryId])
-    await at.rested()
-    await database.transaction(async tx => {
-      await tx.query('select from sessions where id = $1 for update', [at.at.session.id])
-      await at.report(at.head, 'failure')
-      // The worker has decided on the Turn, and waits for the Session.
-      await until('a Turn that is about to begin', async () => {
-        const { rowCount } = await database.query(
-          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-        )
-        return rowCount > 0
-      })
-      await set('now()')
-    })
-    await until('the end', async () => {
-      const { rows } = await database.query<{ reason: string | null }>(
-        'select reason from follow_ups where session_id = $1',
-        [at.at.session.id],
-      )
-      return rows[0]?.reason === 'authority_revoked'
-    })
-    expect(await tipOf(at.gitDir, at.branch)).toBe(at.head)
-    expect(await at.comments()).toEqual([])
-    await set('null')
-    expect(await at.read()).toMatchObject({ state: 'needs_person', attempts: 1, history: [{ cause: 'checks' }] })
-    // What the Turn did is kept, and is pushed once the grant is there again.
-    await at.retry()
-    const { headSha } = await at.when('the work to be pushed', ({ headSha: head }) => head !== at.head)
-    expect(headSha).toBe(await tipOf(at.gitDir, at.branch))
-    expect(await fileAt(at.gitDir, at.branch, 'made')).toBe('checks')
-  })
 })
