@@ -177,7 +177,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   webhook_endpoints: { writes: ['core/webhooks'], reads: ['server/console'] },
   webhook_deliveries: { writes: ['core/sessions/purge', 'core/webhooks'], reads: ['server/console'] },
   // Triggers.
-  triggers: { writes: ['triggers'], reads: ['server/console'] },
+  triggers: { writes: ['triggers'], reads: ['server/console', 'core/sessions/leases'] },
   trigger_deliveries: { writes: ['triggers'] },
   trigger_reports: { writes: ['triggers'] },
   // Environments.

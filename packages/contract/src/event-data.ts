@@ -13,6 +13,12 @@ export const RunStarted = Type.Object(
     releaseSha: Type.Optional(
       Type.String({ description: 'The release whose engine the sandbox runs; absent for the built-in one.' }),
     ),
+    keptCheckout: Type.Optional(
+      Type.Literal(true, {
+        description:
+          "The repository's files are a checkout that the host keeps, below the sandbox's own. Absent without.",
+      }),
+    ),
   },
   { title: 'RunStartedData', description: 'An attempt of a Run has started.', ...open },
 )

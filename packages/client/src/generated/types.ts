@@ -2755,6 +2755,8 @@ export interface RunStartedData {
   attempt: number
   /** The release whose engine the sandbox runs; absent for the built-in one. */
   releaseSha?: string
+  /** The repository's files are a checkout that the host keeps, below the sandbox's own. Absent without. */
+  keptCheckout?: true
 }
 
 /** An agent runtime of the catalog. */

@@ -103,7 +103,7 @@ export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<vo
 }
 
 /**
- * Git writes several working files at once if there are many. Names that were there go first: \`init\` and \`config\` write
+ * Git writes several working files at once if there are many. Names that were there go first: `init` and `config` write
  * them anew.
  */
 const script = `

@@ -87,8 +87,8 @@ export class Checkouts {
   }
 
   /** Returns whether this host has a tree of any commit of a repository. */
-  async hasOne(commit: MirroredCommit): Promise<boolean> {
-    return (await this.#cache.list()).some(name => name.startsWith(prefixOf(commit)))
+  async hasOne(repository: Omit<MirroredCommit, 'oid'>): Promise<boolean> {
+    return (await this.#cache.list()).some(name => name.startsWith(prefixOf(repository)))
   }
 
   /** @returns the paths of a whole tree's entries, topmost first; null if there is none */
@@ -159,7 +159,7 @@ export function isLiveCheckout({ name, usedAt }: { readonly name: string; readon
   return name.startsWith(`${PREFIX}${boot}-`) && usedAt.getTime() > Date.now() - UNUSED_MS
 }
 
-function prefixOf({ organizationId, host, repository }: MirroredCommit): string {
+function prefixOf({ organizationId, host, repository }: Omit<MirroredCommit, 'oid'>): string {
   const parts = JSON.stringify([FORMAT, organizationId, host.id, repository.repositoryId])
   return `${PREFIX}${boot}-${createHash('sha256').update(parts).digest('hex').slice(0, 40)}-`
 }

@@ -103,7 +103,11 @@ export interface ReachedSource {
  * @param grantee the Session's organization and the installation that owns it
  * @throws ApiError 403 `cloud_repository_grant_required`, `cloud_github_connection_required`
  */
-export async function reachSource(context: Context, grantee: Grantee, source: Source): Promise<ReachedSource> {
+export async function reachSource(
+  context: Context,
+  grantee: Grantee,
+  source: Pick<Source, 'grantId'>,
+): Promise<ReachedSource> {
   const grant = await findActiveGrant(context.db, grantee, source.grantId)
   if (grant === null) throw refusal('cloud_repository_grant_required')
   return { ...reach(context, grant), grant }

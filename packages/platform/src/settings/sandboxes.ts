@@ -25,7 +25,7 @@ export interface SandboxSettings {
   readonly mirrorBytes: number
   /** For all unpacked extensions of a host together. */
   readonly extensionsBytes: number
-  /** Of disk that images of environments may take on this host while no sandbox shows them. */
+  /** Of disk that images of environments and checkouts may take on this host while no sandbox shows them. */
   readonly imageBytes: number
   /** For all layers of system packages of a host together. */
   readonly packagesBytes: number
@@ -99,7 +99,7 @@ function readCaches(env: Environment): Pick<SandboxSettings, 'extensionsBytes' |
   const bytes = env.integer(
     'BERTH_CACHE_BYTES',
     50 * gibibyte,
-    'Disk that the caches of a host may take: two fifths for prebuilt environments, as much for system packages, the rest for unpacked extensions. Entries that no sandbox shows make room for others; an environment for which there is none is set up anew. Raise it if environments are set up again and again, lower it on a small disk.',
+    'Disk that the caches of a host may take: two fifths for prebuilt environments and checkouts of repositories, as much for system packages, the rest for unpacked extensions. Entries that no sandbox shows make room for others; an environment for which there is none is set up anew, and a repository checked out into each sandbox. Raise it if that happens again and again, lower it on a small disk.',
     { least: 2.5 * gibibyte },
   )
   const fifth = Math.floor(bytes / 5)

@@ -41,6 +41,7 @@ import { isRunOnLease } from '@berth/worker/claim/hold-sql.ts'
 import { NetworkAccess } from '@berth/worker/claim/network-access.ts'
 import { AgentKeeper } from '@berth/worker/host/agent-keeper.ts'
 import { CacheKeeper } from '@berth/worker/host/cache-keeper.ts'
+import { CheckoutKeeper } from '@berth/worker/host/checkout-keeper.ts'
 import { MirrorKeeper } from '@berth/worker/host/mirror-keeper.ts'
 import { RuntimeAnnouncer } from '@berth/worker/host/runtime-announcer.ts'
 import { Sweeper } from '@berth/worker/host/sweeper.ts'
@@ -134,7 +135,12 @@ export async function openWorker(
       new Sweeper(execution, async () => settings.leases.stopGivesBack && (await servesAlone(settings.dataDir))),
       new AgentKeeper(execution),
       new TerminalKeeper(execution, settings.console),
-      new PeriodicTasks([new MirrorKeeper(execution), new CacheKeeper(execution), new ImageKeeper(execution)]),
+      new PeriodicTasks([
+        new MirrorKeeper(execution),
+        new CacheKeeper(execution),
+        new ImageKeeper(execution),
+        new CheckoutKeeper(execution),
+      ]),
       new Deliverer(context, queues, { claimMs: fenceMs, pollMs: POLL_MS }),
       ...(far === null ? [] : [far]),
     ],

@@ -2,6 +2,7 @@ import type { Context } from '@berth/core/context.ts'
 import { findGrantOf, type Grantee } from '@berth/core/repositories/grant-sql.ts'
 import { wakeFollowUps } from '@berth/core/sessions/follow-ups/follow-up-sql.ts'
 import { wakeMerges } from '@berth/core/sessions/merges/merge-sql.ts'
+import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { textAt } from '../payload-field.ts'
 
 /** Events of GitHub that tell something new of a pull request. */
@@ -18,7 +19,7 @@ const waking: ReadonlySet<string> = new Set([
  * @param name the value of `X-GitHub-Event`
  */
 export async function wakeOnEvent(
-  { db, clock }: Pick<Context, 'db' | 'clock'>,
+  { db, clock, wakeups }: Pick<Context, 'db' | 'clock' | 'wakeups'>,
   grantee: Grantee,
   name: string,
   body: unknown,
@@ -31,4 +32,5 @@ export async function wakeOnEvent(
   const at = { provider: grant.provider, repositoryId }
   await wakeFollowUps(db, at, clock.now())
   await wakeMerges(db, at, clock.now())
+  if (name === 'push') wakeups.publish(topics.heads)
 }

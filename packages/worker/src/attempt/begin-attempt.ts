@@ -47,10 +47,14 @@ export function openConversation(
 export async function beginRun(
   context: ExecutionContext,
   claim: RunClaim,
-  { id: leaseId, release_sha: releaseSha }: LeaseRow,
+  { id: leaseId, release_sha: releaseSha, tree }: LeaseRow,
 ): Promise<void> {
   const { id, attempts } = claim.run
-  const data = { status: 'running', attempt: attempts, ...(releaseSha !== null && { releaseSha }) }
+  const data = {
+    ...{ status: 'running', attempt: attempts },
+    ...(releaseSha !== null && { releaseSha }),
+    ...(tree !== null && { keptCheckout: true }),
+  }
   // Waits for both even if one fails: a late discard after a retry could delete the agent's new files.
   await allSettled([
     discardPresented(context, claim, leaseId),

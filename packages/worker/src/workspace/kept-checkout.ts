@@ -31,12 +31,13 @@ export async function findCheckout(
   if (owner === null || commit.oid === emptyTreeOid) return null
   if ((await findResumable(db, claim)) !== null || (await hasEarlierWork(db, claim, claim.runId))) return null
   // Before the sandbox exists, so that nobody removes the tree meanwhile.
-  const hold = (name: string) => underFence(context, claim, tx => markTree(tx, lease.id, name))
+  const hold = (name: string | null) => underFence(context, claim, tx => markTree(tx, lease.id, name))
   try {
     return await checkouts.provide({ commit, mirror, names, hold }, owner, signal)
   } catch (error) {
     if (signal.aborted || error instanceof ClaimLost || error instanceof DatabaseUnavailable) throw error
     log.warn({ err: error, leaseId: lease.id }, 'a repository is checked out into a sandbox, without a kept tree')
+    await hold(null)
     return null
   }
 }

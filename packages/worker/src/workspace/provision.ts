@@ -9,6 +9,7 @@ import { objectsOf } from '@berth/core/repositories/mirrors.ts'
 import { NATIVE_RUNTIME, type RuntimeEntry } from '@berth/core/runtimes/catalog.ts'
 import { endLease } from '@berth/core/sessions/leases/end-lease.ts'
 import { isNearBound, workEndsAt } from '@berth/core/sessions/leases/lease-bound.ts'
+import { markTree } from '@berth/core/sessions/leases/lease-image-sql.ts'
 import { findLiveLease, insertLease, type LeaseRow, markAttached } from '@berth/core/sessions/leases/lease-sql.ts'
 import { rememberSecrets } from '@berth/core/sessions/log/session-redactor.ts'
 import { findRun, hasEarlierWork } from '@berth/core/sessions/runs/run-sql.ts'
@@ -174,6 +175,7 @@ async function provideLease(
       if (checkout === null || !(cause instanceof OverlayError)) throw cause
       context.log.warn({ err: cause, leaseId: lease.id }, 'a sandbox cannot show a kept tree, and is made without it')
       checkout = null
+      await underFence(context, claim, tx => markTree(tx, lease.id, null))
       await create(null)
     })
     const prebuilt =

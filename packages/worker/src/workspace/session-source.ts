@@ -99,8 +99,9 @@ export async function placeSource(
   }
 }
 
-async function namesOf(
-  { baseBranch, baseOid }: Source,
+/** Returns the names of a clone of a branch. @throws GitError */
+export async function namesOf(
+  { baseBranch, baseOid }: Pick<Source, 'baseBranch' | 'baseOid'>,
   { host, repository }: MirroredCommit,
   mirror: string,
   signal: AbortSignal,

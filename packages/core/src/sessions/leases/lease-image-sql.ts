@@ -5,8 +5,8 @@ export async function markStartedFrom(tx: Queryable, leaseId: string, digest: st
   await tx.query({ text: 'update leases set image_digest = $2 where id = $1', values: [leaseId, digest] })
 }
 
-/** Records the checkout that a sandbox shows, before it is made: its host keeps the checkout while the lease lives. */
-export async function markTree(tx: Queryable, leaseId: string, name: string): Promise<void> {
+/** Records the checkout that a sandbox shows, before it is made, or that it shows none: its host keeps it while the lease lives. */
+export async function markTree(tx: Queryable, leaseId: string, name: string | null): Promise<void> {
   await tx.query({ text: 'update leases set tree = $2 where id = $1', values: [leaseId, name] })
 }
 

@@ -51,6 +51,8 @@ export interface LeaseRow {
   readonly apply: ApplyReport | null
   /** The image that the sandbox started from, or that was made of it; its host keeps that. */
   readonly image_digest: string | null
+  /** The checkout that the sandbox shows below its own files; null: none. */
+  readonly tree: string | null
   /** Commits that the workspace holds besides the pinned one; null: none. */
   readonly brought: Brought | null
   /** A merge whose files may be half written; null: none. */

@@ -326,6 +326,8 @@ export const topics = {
   terminals: 't',
   /** The terminal was started, or ended. */
   terminal: (id: string) => `t/${id}`,
+  /** A branch of some repository moved. */
+  heads: 'h',
   /** A lease ended, or a sandbox lost its lease. */
   leases: 'l',
 } as const
