@@ -169,7 +169,6 @@ beforeAll(async () => {
   stack.defer(() => browser.close())
   visitor = stack.use(await newVisitor(browser, { scripts: true }))
   page = visitor.page
-  page.setDefaultTimeout(120_000)
   const person = await personWithPassword(accounts.test.db.database, accounts.test.tenant.organizationId)
   const shown = `${accounts.test.url}/sessions/${session.id}?panel=artifacts`
   await openSignedIn(page, shown, person)

@@ -3,9 +3,8 @@ import type { Session } from '@berth/contract'
 import { appendEvents } from '@berth/core/sessions/log/append.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
 import { type OtherSite, startOtherSite } from '@berth/testing/browser/other-site.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { openSignedIn } from '@berth/testing/console/signed-in.ts'
 import { LogWriter } from '@berth/testing/events/log-writer.ts'
@@ -29,11 +28,8 @@ beforeAll(async () => {
   session = await api.createSession({ runtime: 'shell', title: 'Count the doors' }, 'true')
   await api.runEnded(session.id, session.activeRunId ?? '')
   await until('the seal', async () => (await api.session(session.id)).phase === 'idle')
-  const browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
-  page.setDefaultTimeout(120_000)
   await openSignedIn(page, `${origin}/sessions/${session.id}`, person)
 })
 afterAll(() => stack.disposeAsync())

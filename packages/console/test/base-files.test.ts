@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import type { WorkspaceNode } from '@berth/contract'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import type { Api } from '@berth/testing/api/api.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
 import { sessionOnRepository } from '@berth/testing/console/reviewed-session.ts'
@@ -39,11 +38,8 @@ beforeAll(async () => {
   await rm(join(at.project, 'gone.txt'))
   api = (await accounts.person({})).api
   const person = await personWithPassword(accounts.test.db.database, accounts.test.tenant.organizationId)
-  const browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
-  page.setDefaultTimeout(120_000)
   const shown = `${accounts.test.url}/sessions/${at.session.id}?panel=files&file=project/greet.ts`
   await openSignedIn(page, shown, person)
 })

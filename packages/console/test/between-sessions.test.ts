@@ -2,8 +2,7 @@ import type { Session } from '@berth/contract'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import { scriptedRuntimes } from '@berth/testing/agents/scripted-runtimes.ts'
 import type { Api } from '@berth/testing/api/api.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { givePassword } from '@berth/testing/console/console-page.ts'
 import { buildDevelopmentPage } from '@berth/testing/console/development-page.ts'
 import { openSignedIn } from '@berth/testing/console/signed-in.ts'
@@ -55,9 +54,7 @@ beforeAll(async () => {
   )
   sessions = new Map(await Promise.all(made))
   for (const title of titles) if (scripts[title]?.words !== null) await until(title, () => isOpen(title))
-  const browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
   page.on('request', request => {
     const [, session, rest] = /\/sessions\/([0-9a-f-]{36})\/(.*)/.exec(request.url()) ?? []

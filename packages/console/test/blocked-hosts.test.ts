@@ -2,8 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor } from '@berth/testing/browser/visitor.ts'
 import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
 import { shootPhone, widthFaults } from '@berth/testing/console/phone.ts'
@@ -22,9 +21,7 @@ beforeAll(async () => {
   hosts = stack.use(await AskingHosts.open(accounts.test))
   await hosts.startWorker(stack)
   const person = await personWithPassword(accounts.test.db.database, accounts.test.tenant.organizationId)
-  const browser = await launchChromium()
-  stack.defer(() => browser.close())
-  const visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  const visitor = await openVisitor(stack)
   page = visitor.page
   await openSignedIn(page, `${accounts.test.url}/sessions`, person)
 })

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import { launchChromium } from '@berth/testing/browser/chromium.ts'
 import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
-import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
+import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
 import { sessionOnRepository } from '@berth/testing/console/reviewed-session.ts'
+import { openSignedIn } from '@berth/testing/console/signed-in.ts'
 import type { Delivering } from '@berth/testing/git/delivering.ts'
 import { commitTo } from '@berth/testing/git/repositories.ts'
 import { until } from '@berth/testing/until.ts'
@@ -35,17 +36,10 @@ beforeAll(async () => {
   stack.defer(() => browser.close())
   visitor = stack.use(await newVisitor(browser, { scripts: true }))
   page = visitor.page
-  await page.goto(`${accounts.test.url}/sessions/${at.session.id}?panel=changes`)
-  await signIn(page)
+  await openSignedIn(page, `${accounts.test.url}/sessions/${at.session.id}?panel=changes`, person)
   await lines().waitFor()
 })
 afterAll(() => stack.disposeAsync())
-
-async function signIn(at: Page): Promise<void> {
-  await at.getByLabel('Email').and(at.locator('input')).fill(person.email)
-  await at.getByLabel('Password').and(at.locator('input')).fill(password)
-  await at.keyboard.press('Enter')
-}
 
 const before = `import { readFileSync } from 'node:fs'
 
@@ -111,8 +105,7 @@ describe('the changes of a Session', () => {
     await page.getByText('1 of 9 viewed').waitFor()
     // On another device, too, where the mark comes off while it is looked at.
     await using phone = await newVisitor(browser, { scripts: true })
-    await phone.page.goto(page.url())
-    await signIn(phone.page)
+    await openSignedIn(phone.page, page.url(), person)
     await phone.page.getByText('1 of 9 viewed').waitFor()
     await viewed('greet.ts').uncheck({ force: true })
     await phone.page.getByText('0 of 9 viewed').waitFor()

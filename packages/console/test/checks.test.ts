@@ -7,8 +7,7 @@ import { appendEvents } from '@berth/core/sessions/log/append.ts'
 import { systemClock } from '@berth/platform/kit/clock.ts'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import type { Api } from '@berth/testing/api/api.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { givePassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
 import { openSignedIn } from '@berth/testing/console/signed-in.ts'
@@ -46,11 +45,8 @@ beforeAll(async () => {
   await givePassword(db.database, own.who)
   atGitHub = await publishAtGitHub()
   local = await publishLocally()
-  const browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
-  page.setDefaultTimeout(120_000)
 })
 beforeEach(() => {
   github.mend()

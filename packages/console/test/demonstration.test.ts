@@ -1,7 +1,6 @@
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import type { Api } from '@berth/testing/api/api.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { givePassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
 import { openSignedIn } from '@berth/testing/console/signed-in.ts'
@@ -19,9 +18,7 @@ beforeAll(async () => {
   const { api: own, who } = await accounts.person({ role: 'admin' })
   api = own
   await givePassword(accounts.test.db.database, who)
-  const browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
   await openSignedIn(page, `${accounts.test.url}/sessions`, who)
 })

@@ -1,16 +1,14 @@
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults } from '@berth/testing/console/page-checks.ts'
 import { openSignedIn } from '@berth/testing/console/signed-in.ts'
 import { says } from '@berth/testing/models/scripted-upstream.ts'
 import { type GatewayService, startGatewayService } from '@berth/testing/services/gateway-service.ts'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const stack = new AsyncDisposableStack()
 let service: GatewayService
-let browser: Browser
 let visitor: Visitor
 let page: Page
 beforeAll(async () => {
@@ -23,9 +21,7 @@ beforeAll(async () => {
   )
   const { test } = service
   const person = await personWithPassword(test.db.database, test.tenant.organizationId)
-  browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
   const session = await test.api.createSession({})
   await openSignedIn(page, `${test.url}/sessions/${session.id}`, person)

@@ -1,21 +1,20 @@
 import type { Environment } from '@berth/contract'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import type { Api } from '@berth/testing/api/api.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
-import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { openSignedIn } from '@berth/testing/console/signed-in.ts'
 import { waitFor } from '@berth/testing/environments/applying.ts'
 import { Environments } from '@berth/testing/environments/environments.ts'
 import { until } from '@berth/testing/until.ts'
 import { touch } from '@berth/testing/workspaces/workspace.ts'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const stack = new AsyncDisposableStack()
 let accounts: Accounts
 let colleague: Api
-let browser: Browser
 let visitor: Visitor
 let page: Page
 beforeAll(async () => {
@@ -23,14 +22,9 @@ beforeAll(async () => {
   const { test } = accounts
   const person = await personWithPassword(test.db.database, test.tenant.organizationId, { role: 'admin' })
   colleague = (await accounts.person({})).api
-  browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
-  await page.goto(`${test.url}/environments`)
-  await page.getByLabel('Email').and(page.locator('input')).fill(person.email)
-  await page.getByLabel('Password').and(page.locator('input')).fill(password)
-  await page.keyboard.press('Enter')
+  await openSignedIn(page, `${test.url}/environments`, person)
   await page.getByRole('heading', { name: 'No environments yet' }).waitFor()
 })
 afterAll(() => stack.disposeAsync())

@@ -1,17 +1,16 @@
 import type { Environment } from '@berth/contract'
 import { startAccounts } from '@berth/testing/accounts/accounts.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
-import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { openSignedIn } from '@berth/testing/console/signed-in.ts'
 import { Environments } from '@berth/testing/environments/environments.ts'
 import { extensionOf } from '@berth/testing/environments/zip.ts'
 import { oneWay } from '@berth/testing/one-way.ts'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const stack = new AsyncDisposableStack()
-let browser: Browser
 let visitor: Visitor
 let page: Page
 let origin: string
@@ -25,15 +24,10 @@ beforeAll(async () => {
   const { organizationId } = accounts.test.tenant
   const person = await personWithPassword(accounts.test.db.database, organizationId, { role: 'admin' })
   colleague = new Environments((await accounts.person({})).api)
-  browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
   page.on('dialog', dialog => void dialog.accept())
-  await page.goto(`${origin}/environments`)
-  await page.getByLabel('Email').and(page.locator('input')).fill(person.email)
-  await page.getByLabel('Password').and(page.locator('input')).fill(password)
-  await page.keyboard.press('Enter')
+  await openSignedIn(page, `${origin}/environments`, person)
   await page.getByRole('heading', { name: 'No environments yet' }).waitFor()
 })
 afterAll(() => stack.disposeAsync())

@@ -4,8 +4,7 @@ import { type Accounts, makeAppKey, startAccounts } from '@berth/testing/account
 import { scriptedRuntimes } from '@berth/testing/agents/scripted-runtimes.ts'
 import { taskOf } from '@berth/testing/agents/tasks.ts'
 import type { Api } from '@berth/testing/api/api.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { buildDevelopmentPage } from '@berth/testing/console/development-page.ts'
 import { dialogFaults, keyboardFaults } from '@berth/testing/console/keyboard.ts'
@@ -41,11 +40,8 @@ beforeAll(async () => {
   const person = await personWithPassword(test.db.database, test.tenant.organizationId, { role: 'admin' })
   const { api } = await accounts.person({ role: 'admin' })
   pages = await makePages(api, published.result)
-  const browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
-  page.setDefaultTimeout(120_000)
   await openSignedIn(page, `${test.url}/sessions`, person)
 }, 400_000)
 afterAll(() => stack.disposeAsync())

@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises'
 import type { Session } from '@berth/contract'
 import { startAccounts } from '@berth/testing/accounts/accounts.ts'
 import type { Api } from '@berth/testing/api/api.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
-import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { openSignedIn } from '@berth/testing/console/signed-in.ts'
 import { endedRun } from '@berth/testing/runs/ended-run.ts'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
@@ -47,15 +47,9 @@ beforeAll(async () => {
   const api: Api = (await accounts.person({})).api
   session = await api.createSession({ title: 'Mend the flaky sign-in', runtime: 'shell' }, script)
   await endedRun(api, session, String(session.activeRunId))
-  const browser: Browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
-  page.setDefaultTimeout(120_000)
-  await page.goto(`${origin}/sessions/${session.id}?panel=files`)
-  await page.getByLabel('Email').and(page.locator('input')).fill(person.email)
-  await page.getByLabel('Password').and(page.locator('input')).fill(password)
-  await page.keyboard.press('Enter')
+  await openSignedIn(page, `${origin}/sessions/${session.id}?panel=files`, person)
   await item('README.md').waitFor()
 })
 afterAll(() => stack.disposeAsync())

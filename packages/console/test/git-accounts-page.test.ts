@@ -35,7 +35,6 @@ beforeAll(async () => {
   const at = async (role: 'admin' | 'member', path: string) => {
     const person = await personWithPassword(accounts.test.db.database, accounts.test.tenant.organizationId, { role })
     const visitor = stack.use(await newVisitor(browser, { scripts: true }))
-    visitor.page.setDefaultTimeout(120_000)
     await openSignedIn(visitor.page, `${accounts.test.url}${path}`, person)
     return visitor
   }

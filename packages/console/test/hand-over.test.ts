@@ -8,13 +8,12 @@ import { promisify } from 'node:util'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import { Browser as WebBrowser } from '@berth/testing/accounts/browser.ts'
 import type { SignedIn } from '@berth/testing/accounts/signer.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
 import { openSignedIn } from '@berth/testing/console/signed-in.ts'
 import { Delivering } from '@berth/testing/git/delivering.ts'
 import { localRepository } from '@berth/testing/git/local-repository.ts'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { spawn } from '../../../script/testing/spawn.ts'
 
@@ -29,7 +28,6 @@ let gitDir: string
 let home: string
 let person: SignedIn
 let env: Readonly<Record<string, string>>
-let browser: Browser
 let visitor: Visitor
 let page: Page
 beforeAll(async () => {
@@ -42,9 +40,7 @@ beforeAll(async () => {
   stack.defer(() => rm(home, { recursive: true }))
   env = { PATH: `${programs}${delimiter}${process.env.PATH ?? ''}`, HOME: home }
   person = await personWithPassword(test.db.database, test.tenant.organizationId)
-  browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
   await visitor.context.grantPermissions(['clipboard-write'])
   await openSignedIn(page, `${test.url}/sessions/${at.session.id}?panel=details`, person)

@@ -1,6 +1,5 @@
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { givePassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
 import { openSignedIn } from '@berth/testing/console/signed-in.ts'
@@ -15,9 +14,7 @@ beforeAll(async () => {
   accounts = stack.use(await startAccounts())
   const own = await accounts.person({ role: 'admin' })
   await givePassword(accounts.test.db.database, own.who)
-  const browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
   await openSignedIn(page, `${accounts.test.url}/organization/members`, own.who)
 })

@@ -1,8 +1,7 @@
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import { scriptedRuntimes } from '@berth/testing/agents/scripted-runtimes.ts'
 import type { Api } from '@berth/testing/api/api.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
 import { openSignedIn } from '@berth/testing/console/signed-in.ts'
@@ -22,11 +21,8 @@ beforeAll(async () => {
   accounts = stack.use(await startAccounts({ variables, config: { runtimes } }))
   const person = await personWithPassword(accounts.test.db.database, accounts.test.tenant.organizationId)
   api = (await accounts.person({})).api
-  const browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
-  page.setDefaultTimeout(120_000)
   await openSignedIn(page, `${accounts.test.url}/sessions`, person)
   page.on('request', request => {
     if (new URL(request.url()).origin !== accounts.test.url) deeds.push(request.url())

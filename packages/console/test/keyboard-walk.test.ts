@@ -1,6 +1,5 @@
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { hasFocus, pressOn, tabTo } from '@berth/testing/console/by-keyboard.ts'
 import { givePassword, password } from '@berth/testing/console/console-page.ts'
 import { oneWay } from '@berth/testing/one-way.ts'
@@ -17,9 +16,7 @@ beforeAll(async () => {
   const { who } = await accounts.person({ role: 'admin' })
   await givePassword(accounts.test.db.database, who)
   email = who.email
-  const browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
 })
 afterAll(() => stack.disposeAsync())

@@ -5,8 +5,7 @@ import { appendEvents } from '@berth/core/sessions/log/append.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { Api } from '@berth/testing/api/api.ts'
 import { createTenant } from '@berth/testing/api/tenant.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
 import { openSignedIn } from '@berth/testing/console/signed-in.ts'
@@ -48,11 +47,8 @@ beforeAll(async () => {
   const person = await personWithPassword(db.database, tenant.organizationId)
   session = await new Api(url, tenant.apiKey).createSession({ title: 'Mend the clock' })
   await append(1, 5)
-  const browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
-  page.setDefaultTimeout(120_000)
   await openSignedIn(page, `${url}/sessions/${session.id}`, person)
   // The whole log is in sight, so that a gap in it is.
   await page.setViewportSize({ width: 1280, height: 4000 })

@@ -5,8 +5,9 @@ import { announceHost } from '@berth/core/runtimes/runtime-hosts.ts'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import { launchChromium } from '@berth/testing/browser/chromium.ts'
 import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
-import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
+import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { openSignedIn } from '@berth/testing/console/signed-in.ts'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
@@ -49,10 +50,7 @@ afterAll(() => stack.disposeAsync())
 async function signIn(email: string, heading: string): Promise<Page> {
   const visitor = stack.use(await newVisitor(browser, { scripts: true }))
   visitors.push(visitor)
-  await visitor.page.goto(`${accounts.test.url}/organization/audit`)
-  await visitor.page.getByLabel('Email').and(visitor.page.locator('input')).fill(email)
-  await visitor.page.getByLabel('Password').and(visitor.page.locator('input')).fill(password)
-  await visitor.page.keyboard.press('Enter')
+  await openSignedIn(visitor.page, `${accounts.test.url}/organization/audit`, { email })
   await visitor.page.getByRole('heading', { level: 1, name: heading }).waitFor()
   return visitor.page
 }

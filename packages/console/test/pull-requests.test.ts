@@ -1,7 +1,6 @@
 import type { FollowUp } from '@berth/contract'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
 import { sessionOnRepository } from '@berth/testing/console/reviewed-session.ts'
@@ -24,11 +23,8 @@ beforeAll(async () => {
   await at.shell('echo more >> README.md')
   publicationId = (await at.publish({ title: 'Say more' })).id
   const { email } = await personWithPassword(test.db.database, test.tenant.organizationId, { role: 'admin' })
-  const browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
-  page.setDefaultTimeout(120_000)
   await openSignedIn(page, `${test.url}/pull-requests`, { email })
 })
 afterAll(() => stack.disposeAsync())

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import { launchChromium } from '@berth/testing/browser/chromium.ts'
 import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
-import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
+import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { openSignedIn } from '@berth/testing/console/signed-in.ts'
 import { SubscribedBrowser } from '@berth/testing/push/subscribed-browser.ts'
 import { until } from '@berth/testing/until.ts'
 import { Receiver } from '@berth/testing/webhooks/receiver.ts'
@@ -62,10 +63,7 @@ beforeAll(async () => {
     },
     (({ p256dh, auth }) => ({ endpoint, keys: { p256dh, auth } }))(subscriber.asks(endpoint)),
   )
-  await page.goto(`${test.url}/settings/notifications`)
-  await page.getByLabel('Email').and(page.locator('input')).fill(person.email)
-  await page.getByLabel('Password').and(page.locator('input')).fill(password)
-  await page.keyboard.press('Enter')
+  await openSignedIn(page, `${test.url}/settings/notifications`, person)
   await section().getByText('Not set up for this browser').waitFor()
 })
 afterAll(() => stack.disposeAsync())

@@ -1,6 +1,5 @@
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
 import { sessionOnRepository } from '@berth/testing/console/reviewed-session.ts'
@@ -17,9 +16,7 @@ let at: Delivering
 beforeAll(async () => {
   accounts = stack.use(await startAccounts({ variables: { BERTH_ROLES: 'api,account,gateway,worker' } }))
   at = await sessionOnRepository(accounts.test, 'sample/revised')
-  const browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
   const person = await personWithPassword(accounts.test.db.database, accounts.test.tenant.organizationId)
   await openSignedIn(page, `${accounts.test.url}/sessions/${at.session.id}`, person)

@@ -9,8 +9,9 @@ import { scriptOf, taskOf } from '@berth/testing/agents/tasks.ts'
 import type { Api } from '@berth/testing/api/api.ts'
 import { launchChromium } from '@berth/testing/browser/chromium.ts'
 import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
-import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
+import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { openSignedIn } from '@berth/testing/console/signed-in.ts'
 import { spend } from '@berth/testing/console/usage-rows.ts'
 import { until } from '@berth/testing/until.ts'
 import { touch } from '@berth/testing/workspaces/workspace.ts'
@@ -36,10 +37,7 @@ beforeAll(async () => {
   visitor = stack.use(await newVisitor(browser, { scripts: true }))
   page = visitor.page
   await visitor.context.grantPermissions(['clipboard-write'])
-  await page.goto(`${test.url}/sessions`)
-  await page.getByLabel('Email').and(page.locator('input')).fill(person.email)
-  await page.getByLabel('Password').and(page.locator('input')).fill(password)
-  await page.keyboard.press('Enter')
+  await openSignedIn(page, `${test.url}/sessions`, person)
   await page.getByRole('heading', { name: /Welcome/ }).waitFor()
 })
 afterAll(() => stack.disposeAsync())

@@ -3,8 +3,7 @@ import type { Session, TurnPage } from '@berth/contract'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import type { Api } from '@berth/testing/api/api.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { givePassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
 import { deliverPull, openInteraction } from '@berth/testing/console/session-rows.ts'
@@ -12,7 +11,7 @@ import { openSignedIn } from '@berth/testing/console/signed-in.ts'
 import { LogWriter } from '@berth/testing/events/log-writer.ts'
 import { WorkerStandIn } from '@berth/testing/runs/states.ts'
 import { until } from '@berth/testing/until.ts'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const stack = new AsyncDisposableStack()
@@ -32,9 +31,7 @@ beforeAll(async () => {
   const other = await accounts.person({})
   await change('update people set name = $2 where id = $1', other.who.personId, 'Ada Lovelace')
   colleague = other.api
-  const browser: Browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
   await openSignedIn(page, `${accounts.test.url}/sessions`, own.who)
 })

@@ -1,18 +1,17 @@
 import type { Session } from '@berth/contract'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import type { Api } from '@berth/testing/api/api.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
-import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { openSignedIn } from '@berth/testing/console/signed-in.ts'
 import { oneWay } from '@berth/testing/one-way.ts'
 import { until } from '@berth/testing/until.ts'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const stack = new AsyncDisposableStack()
 let accounts: Accounts
-let browser: Browser
 let visitor: Visitor
 let page: Page
 let api: Api
@@ -28,9 +27,7 @@ beforeAll(async () => {
   )
   await api.runEnded(session.id, session.activeRunId ?? '')
   await until('the seal', async () => (await api.session(session.id)).phase === 'idle')
-  browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
   await page.addInitScript(() => {
     const sockets: WebSocket[] = []
@@ -56,10 +53,7 @@ beforeAll(async () => {
       }
     }
   })
-  await page.goto(`${accounts.test.url}/sessions/${session.id}?panel=terminal`)
-  await page.getByLabel('Email').and(page.locator('input')).fill(person.email)
-  await page.getByLabel('Password').and(page.locator('input')).fill(password)
-  await page.keyboard.press('Enter')
+  await openSignedIn(page, `${accounts.test.url}/sessions/${session.id}?panel=terminal`, person)
   await page.getByRole('button', { name: 'Open a terminal' }).waitFor()
 })
 afterAll(() => stack.disposeAsync())

@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { verifyStatement } from '@berth/client'
 import type { Environment, PublicationPage, Verification, VerificationPage } from '@berth/contract'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
 import { openSignedIn } from '@berth/testing/console/signed-in.ts'
@@ -52,9 +51,7 @@ beforeAll(async () => {
   without = await on('Tidy the greeting', { environment: null })
   for (const each of [at, without]) await change(each, 'Hello and good morning')
   const { email } = await personWithPassword(test.db.database, test.tenant.organizationId, { role: 'admin' })
-  const browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
   page.setDefaultTimeout(60_000)
   await openSignedIn(page, `${test.url}/sessions/${at.session.id}/review`, { email })

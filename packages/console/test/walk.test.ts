@@ -1,17 +1,16 @@
 import { startAccounts } from '@berth/testing/accounts/accounts.ts'
 import { scriptedRuntimes } from '@berth/testing/agents/scripted-runtimes.ts'
 import { taskOf } from '@berth/testing/agents/tasks.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
-import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { openSignedIn } from '@berth/testing/console/signed-in.ts'
 import { oneWay } from '@berth/testing/one-way.ts'
 import { until } from '@berth/testing/until.ts'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const stack = new AsyncDisposableStack()
-let browser: Browser
 let visitor: Visitor
 let page: Page
 let origin: string
@@ -22,14 +21,9 @@ beforeAll(async () => {
   )
   origin = accounts.test.url
   const person = await personWithPassword(accounts.test.db.database, accounts.test.tenant.organizationId)
-  browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
-  await page.goto(`${origin}/sessions`)
-  await page.getByLabel('Email').and(page.locator('input')).fill(person.email)
-  await page.getByLabel('Password').and(page.locator('input')).fill(password)
-  await page.keyboard.press('Enter')
+  await openSignedIn(page, `${origin}/sessions`, person)
   await page.getByRole('heading', { name: /Welcome/ }).waitFor()
 })
 afterAll(() => stack.disposeAsync())

@@ -1,10 +1,10 @@
 import type { Session } from '@berth/contract'
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
 import type { Api } from '@berth/testing/api/api.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
-import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { openSignedIn } from '@berth/testing/console/signed-in.ts'
 import { Environments } from '@berth/testing/environments/environments.ts'
 import { until } from '@berth/testing/until.ts'
 import { touch } from '@berth/testing/workspaces/workspace.ts'
@@ -53,15 +53,9 @@ beforeAll(async () => {
   const person = await personWithPassword(accounts.test.db.database, accounts.test.tenant.organizationId)
   api = (await accounts.person({})).api
   session = await api.createSession({ title: 'Build the shop', runtime: 'shell' }, script(origin))
-  const browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
-  page.setDefaultTimeout(120_000)
-  await page.goto(`${origin}/sessions/${session.id}?panel=preview`)
-  await page.getByLabel('Email').and(page.locator('input')).fill(person.email)
-  await page.getByLabel('Password').and(page.locator('input')).fill(password)
-  await page.keyboard.press('Enter')
+  await openSignedIn(page, `${origin}/sessions/${session.id}?panel=preview`, person)
   await page.getByRole('button', { name: 'Open port 3000' }).waitFor()
 })
 afterAll(() => stack.disposeAsync())

@@ -1,4 +1,5 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { launchChromium } from './chromium.ts'
 
 /** Somebody with a browser of their own: its cookies are shared with nobody. */
 export interface Visitor extends AsyncDisposable {
@@ -62,4 +63,11 @@ export async function newVisitor(
     heading: async () => (await page.getByRole('heading', { level: 1 }).textContent()) ?? '',
     [Symbol.asyncDispose]: () => context.close(),
   }
+}
+
+/** Opens a window of a browser of its own, with scripts; both end with the stack. */
+export async function openVisitor(stack: AsyncDisposableStack): Promise<Visitor> {
+  const browser = await launchChromium()
+  stack.defer(() => browser.close())
+  return stack.use(await newVisitor(browser, { scripts: true }))
 }
