@@ -1,16 +1,15 @@
 import { type Accounts, startAccounts } from '@berth/testing/accounts/accounts.ts'
-import { launchChromium } from '@berth/testing/browser/chromium.ts'
-import { newVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
+import { openVisitor, type Visitor } from '@berth/testing/browser/visitor.ts'
 import { password, personWithPassword } from '@berth/testing/console/console-page.ts'
 import { pageFaults, shoot } from '@berth/testing/console/page-checks.ts'
+import { openSignedIn } from '@berth/testing/console/signed-in.ts'
 import { GitHubServer } from '@berth/testing/git/github-server.ts'
 import { grantRepository } from '@berth/testing/git/grants.ts'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const stack = new AsyncDisposableStack()
 let accounts: Accounts
-let browser: Browser
 let visitor: Visitor
 let page: Page
 let admin: Awaited<ReturnType<typeof personWithPassword>>
@@ -23,15 +22,9 @@ beforeAll(async () => {
   await grantRepository(db, tenant, account, { repositoryId: '7', fullName: 'acme/shop' })
   await grantRepository(db, tenant, account, { repositoryId: '8', fullName: 'acme/site' })
   admin = await personWithPassword(db, tenant.organizationId, { role: 'admin' })
-  browser = await launchChromium()
-  stack.defer(() => browser.close())
-  visitor = stack.use(await newVisitor(browser, { scripts: true }))
+  visitor = await openVisitor(stack)
   page = visitor.page
-  page.setDefaultTimeout(120_000)
-  await page.goto(`${accounts.test.url}/organization/git`)
-  await page.getByLabel('Email').and(page.locator('input')).fill(admin.email)
-  await page.getByLabel('Password').and(page.locator('input')).fill(password)
-  await page.keyboard.press('Enter')
+  await openSignedIn(page, `${accounts.test.url}/organization/git`, admin)
   await page.getByRole('heading', { level: 1, name: 'Git hosts' }).waitFor()
 })
 afterAll(() => stack.disposeAsync())
@@ -107,6 +100,31 @@ describe('an administrator who connects Git hosts', () => {
     // The choice of an author is there again with the deployment's own commits.
     await form.getByLabel('Signed by').selectOption('deployment')
     expect([await author.inputValue(), await author.isDisabled()]).toEqual(['person', false])
+  })
+
+  it('chooses what stops a follow-up, and is refused what the service would refuse', async () => {
+    const form = page.getByRole('form', { name: 'Pull requests that are followed' })
+    const save = form.getByRole('button', { name: 'Save' })
+    expect(await save.getAttribute('aria-disabled')).toBe('true')
+    await form.getByLabel('Base ahead by').fill('many')
+    await form.getByText('A whole number from 1 to 10,000.').waitFor()
+    expect(await save.getAttribute('aria-disabled')).toBe('true')
+    await form.getByLabel('Base ahead by').fill('20')
+    await form.getByLabel('Label').fill('agent')
+    await save.click()
+    await form.getByText('Saved.').waitFor()
+    await form.scrollIntoViewIfNeeded()
+    await shoot(page, 'git-follow-ups')
+    expect(await pageFaults(page)).toEqual([])
+    await page.reload()
+    await form.waitFor()
+    const values = ['Label', 'Assignee', 'Base ahead by'].map(label => form.getByLabel(label).inputValue())
+    expect(await Promise.all(values)).toEqual(['agent', '', '20'])
+    await form.getByLabel('Label').fill('')
+    await save.click()
+    await form.getByText('Saved.').waitFor()
+    await page.goto(`${accounts.test.url}/organization/audit?action=organization.follow_ups_changed`)
+    await expect.poll(() => page.getByRole('list', { name: 'Entries' }).getByRole('listitem').count()).toBe(2)
   })
 
   it('finds both in the audit log', async () => {

@@ -32,6 +32,7 @@ test('a member without permissions is told what each action takes', () => {
       "changeCommits": "This is for administrators. Ask one of yours.",
       "changeCompute": "This is for administrators. Ask one of yours.",
       "changeConnections": "This is for administrators. Ask one of yours.",
+      "changeFollowUps": "This is for administrators. Ask one of yours.",
       "changeGrant": "This needs the permission to manage integrations. An administrator can give it to you.",
       "changeMember": "This is for administrators. Ask one of yours.",
       "createApp": "This needs the permission to manage apps. An administrator can give it to you.",

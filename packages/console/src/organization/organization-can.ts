@@ -53,6 +53,7 @@ const actions = {
   resetMember: { needs: 'administrator', obstacles: ['offline', 'self', 'disabled'] },
   changeConnections: { needs: 'administrator', obstacles: ['offline'] },
   changeCommits: { needs: 'administrator', obstacles: ['offline'] },
+  changeFollowUps: { needs: 'administrator', obstacles: ['offline'] },
   changeCompute: { needs: 'administrator', obstacles: ['offline'] },
   setBudgets: { needs: 'administrator', obstacles: ['offline'] },
   removeMember: { needs: 'administrator', obstacles: ['offline', 'lastAdministrator'] },

@@ -1,14 +1,10 @@
 import type { OrganizationSettings } from '@berth/contract'
-import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { queryClient } from '../../api/queries.ts'
-import { Button } from '../../ui/button.tsx'
 import { Field, Select } from '../../ui/field.tsx'
-import { InlineProblem } from '../../ui/states.tsx'
 import { TickBox } from '../../ui/tick-box.tsx'
 import { Part } from '../limits/limits-page.tsx'
-import { saveOwn, settingsQuery } from '../limits/queries.ts'
-import { useOrganizationCan } from '../organization-can.ts'
+import { saveOwn } from '../limits/queries.ts'
+import { SettingsForm } from '../settings-form.tsx'
 
 type Commits = OrganizationSettings['commits']
 type Choice = Pick<Commits, 'author' | 'signOff' | 'signer'>
@@ -29,28 +25,18 @@ export function CommitsForm({ commits }: { commits: Commits }) {
   const { author, signOff, signer } = { ...commits, ...chosen }
   const dirty = author !== commits.author || signOff !== commits.signOff || signer !== commits.signer
   const byHost = signer === 'host'
-  const save = useMutation({
-    mutationFn: () => saveOwn({ commits: { author, signOff, signer } }),
-    onSuccess: saved => {
-      queryClient.setQueryData(settingsQuery.queryKey, saved)
-      setChosen({})
-    },
-  })
-  const allowed = useOrganizationCan()('changeCommits')
-  const verdict = allowed.allowed && !dirty ? ({ allowed: false, reason: 'Nothing has changed.' } as const) : allowed
   const { committer, publicKey } = commits
   return (
     <Part
       title="Commits"
       about="What Sessions publish carries the name and the email of the account that asks, unless you choose the app. Where a host makes a commit itself, as GitHub does for a merge, it decides."
     >
-      <form
-        aria-label="Commits"
-        className="flex flex-col gap-4 rounded-xl border border-line p-4"
-        onSubmit={event => {
-          event.preventDefault()
-          if (verdict.allowed) save.mutate()
-        }}
+      <SettingsForm
+        label="Commits"
+        action="changeCommits"
+        dirty={dirty}
+        send={() => saveOwn({ commits: { author, signOff, signer } })}
+        onSaved={() => setChosen({})}
       >
         {(commits.hostSigns || byHost) && (
           <Field
@@ -122,16 +108,7 @@ export function CommitsForm({ commits }: { commits: Commits }) {
             {publicKey}
           </pre>
         )}
-        <InlineProblem error={save.error} />
-        <div className="flex items-center gap-3">
-          <Button type="submit" variant="primary" busy={save.isPending} verdict={verdict} hint="above">
-            Save
-          </Button>
-          <p role="status" className="text-xs text-ink-3">
-            {save.isSuccess && !dirty ? 'Saved.' : ''}
-          </p>
-        </div>
-      </form>
+      </SettingsForm>
     </Part>
   )
 }

@@ -15,6 +15,7 @@ import { useOrganizationCan } from '../organization-can.ts'
 import { SectionPage } from '../section-page.tsx'
 import { ChooseDialog } from './choose-dialog.tsx'
 import { CommitsForm } from './commits-form.tsx'
+import { FollowUpsForm } from './follow-ups-form.tsx'
 import { AccessDialog, ConnectDialog, DisconnectDialog } from './git-dialogs.tsx'
 import { accountKey, hostName } from './git-labels.ts'
 import { connectionsQuery, type GitAccount } from './queries.ts'
@@ -28,19 +29,24 @@ export function GitPage() {
     <SectionPage title="Git hosts" needs="administrator" reading actions={<Connect>Connect an account</Connect>}>
       <div className="flex flex-col gap-8">
         <Connections />
-        <Commits />
+        <Forms />
       </div>
     </SectionPage>
   )
 }
 
-function Commits() {
+function Forms() {
   const settings = useQuery(settingsQuery)
-  if (settings.isPending) return <LoadingLines label="how commits are attributed" />
+  if (settings.isPending) return <LoadingLines label="how commits and pull requests are made" />
   if (settings.data === undefined) {
     return <ErrorState error={settings.error} retry={() => void settings.refetch()} />
   }
-  return <CommitsForm commits={settings.data.commits} />
+  return (
+    <>
+      <CommitsForm commits={settings.data.commits} />
+      <FollowUpsForm followUps={settings.data.followUps} />
+    </>
+  )
 }
 
 function Connections() {

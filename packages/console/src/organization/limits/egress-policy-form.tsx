@@ -1,15 +1,12 @@
 import type { OrganizationSettings } from '@berth/contract'
 import { hostPattern } from '@berth/contract/egress'
-import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
+import { useInfiniteQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import { queryClient } from '../../api/queries.ts'
 import { environmentsQuery } from '../../environments/queries.ts'
-import { Button } from '../../ui/button.tsx'
 import { Field, inputClass } from '../../ui/field.tsx'
-import { InlineProblem } from '../../ui/states.tsx'
-import { useOrganizationCan } from '../organization-can.ts'
+import { faultyForm, SettingsForm } from '../settings-form.tsx'
 import { policyOf, policyText, readPolicy } from './egress-policy.ts'
-import { saveOwn, settingsQuery } from './queries.ts'
+import { saveOwn } from './queries.ts'
 
 const area = `${inputClass} field-sizing-content max-h-60 resize-none font-mono text-[0.8125rem]`
 
@@ -21,32 +18,16 @@ export function EgressPolicyForm({ policy }: { policy: OrganizationSettings['egr
   const text = { ...saved, ...typed }
   const read = readPolicy(text, environments ?? [], new RegExp(hostPattern))
   const dirty = text.neverHosts !== saved.neverHosts || text.secrets !== saved.secrets
-  const save = useMutation({
-    mutationFn: () => saveOwn({ egress: policyOf(read) }),
-    onSuccess: settings => {
-      queryClient.setQueryData(settingsQuery.queryKey, settings)
-      setTyped({})
-    },
-  })
-  const allowed = useOrganizationCan()('setBudgets')
   const faulty = read.hostFault !== undefined || read.secretFault !== undefined
-  const verdict = !allowed.allowed
-    ? allowed
-    : environments === null
-      ? ({ allowed: false, reason: 'The environments are being read.' } as const)
-      : faulty
-        ? ({ allowed: false, reason: 'Correct what is marked first.' } as const)
-        : !dirty
-          ? ({ allowed: false, reason: 'Nothing has changed.' } as const)
-          : allowed
+  const obstacle = environments === null ? 'The environments are being read.' : faulty ? faultyForm : null
   return (
-    <form
-      aria-label="Network of environments"
-      className="flex flex-col gap-4 rounded-xl border border-line p-4"
-      onSubmit={event => {
-        event.preventDefault()
-        if (verdict.allowed) save.mutate()
-      }}
+    <SettingsForm
+      label="Network of environments"
+      action="setBudgets"
+      dirty={dirty}
+      obstacle={obstacle}
+      send={() => saveOwn({ egress: policyOf(read) })}
+      onSaved={() => setTyped({})}
     >
       <Field
         label="Hosts that no environment names"
@@ -82,16 +63,7 @@ export function EgressPolicyForm({ policy }: { policy: OrganizationSettings['egr
           />
         )}
       </Field>
-      <InlineProblem error={save.error} />
-      <div className="flex items-center gap-3">
-        <Button type="submit" variant="primary" busy={save.isPending} verdict={verdict} hint="above">
-          Save
-        </Button>
-        <p role="status" className="text-xs text-ink-3">
-          {save.isSuccess && !dirty ? 'Saved.' : ''}
-        </p>
-      </div>
-    </form>
+    </SettingsForm>
   )
 }
 
