@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Session, SessionEgress } from '@berth/contract'
@@ -141,10 +141,43 @@ for url, headers in [
   ("https://eu.tickets.example.com/tickets", {"X-Api-Key": "key=" + os.environ["TICKETS_KEY"]}),
 ]: print(urlopen(Request(url, headers=headers)).read().decode(), end="")
 END`
+const inGo = `cat > ask.go <<'END'
+package main
+import ("io"; "net/http"; "os")
+func ask(url string, name string, value string) {
+  asked, _ := http.NewRequest("GET", url, nil)
+  if name != "" { asked.Header.Set(name, value) }
+  answer, err := http.DefaultClient.Do(asked)
+  if err != nil { panic(err) }
+  io.Copy(os.Stdout, answer.Body)
+}
+func main() {
+  ask("https://api.example.com/v1/account", "Authorization", "Bearer "+os.Getenv("API_TOKEN"))
+  ask("https://maps.example.com/find?key="+os.Getenv("MAPS_KEY"), "", "")
+  ask("https://eu.tickets.example.com/tickets", "X-Api-Key", "key="+os.Getenv("TICKETS_KEY"))
+}
+END
+GOFLAGS=-mod=mod GOPROXY=off go run ask.go`
+const inJava = `cat > Ask.java <<'END'
+import java.net.*;
+public class Ask {
+  static void ask(String url, String name, String value) throws Exception {
+    var open = (HttpURLConnection) new URL(url).openConnection();
+    if (name != null) open.setRequestProperty(name, value);
+    System.out.print(new String(open.getInputStream().readAllBytes()));
+  }
+  public static void main(String[] args) throws Exception {
+    ask("https://api.example.com/v1/account", "Authorization", "Bearer " + System.getenv("API_TOKEN"));
+    ask("https://maps.example.com/find?key=" + System.getenv("MAPS_KEY"), null, null);
+    ask("https://eu.tickets.example.com/tickets", "X-Api-Key", "key=" + System.getenv("TICKETS_KEY"));
+  }
+}
+END
+java Ask.java 2>/dev/null`
 /** What runs on keeps the variables in its memory. */
 const lingering = 'setsid sleep 600 > /dev/null 2>&1 < /dev/null &'
 
-test('scripts of bash, Node and Python use five services whose secrets they never have', async () => {
+test('scripts of bash, Node, Python, Go and Java use five services whose secrets they never have', async () => {
   const session = await create({ runtime: 'shell' }, `${inBash}${inNpm}\necho "$MAPS_KEY"`)
   const first = await sealed(session)
   expect(outputOf(first).join('').split('\n').slice(0, 5)).toEqual([
@@ -156,6 +189,14 @@ test('scripts of bash, Node and Python use five services whose secrets they neve
     ['the account', 'the map', 'the ticket', 'the account', 'the map', 'the ticket', ''].join('\n'),
   )
   expect(services.uses()).toMatchObject({ 'api.example.com API_TOKEN': 3, 'maps.example.com MAPS_KEY': 3 })
+  const more = [
+    ['/usr/bin/go', inGo],
+    ['/usr/bin/java', inJava],
+  ].filter(([needs = '']) => existsSync(needs))
+  for (const [, script = ''] of more) {
+    const next = await service.test.api.submitTurn(session.id, script)
+    expect(outputOf(await sealed(session, next.run.id)).join('')).toBe('the account\nthe map\nthe ticket\n')
+  }
   await expectUsedUnseen(session)
 })
 
