@@ -1,18 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { appendFileSync, cpSync, mkdirSync } from 'node:fs'
+import { appendFileSync, cpSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SealedTree } from '@berth/core/checkpoints/seal-tree.ts'
+import { changesOf, overlaidLease, overlayUsers } from '@berth/testing/workspaces/overlaid-lease.ts'
 import { type Entry, TreeLab } from '@berth/testing/workspaces/trees.ts'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { directoryTree } from '../confined/directory-tree.ts'
-import { leaseFilesAt } from '../leases/lease-files.ts'
-import { makeAgentDirectories } from '../leases/loop-disk.ts'
 import { unmountBelow } from '../linux/unmount-below.ts'
-import { mountLowerTrees } from './files/lower-trees.ts'
 
-const owner = 190_015
-const agent = 190_017
 const privileged = process.getuid?.() === 0
 
 beforeAll(() => TreeLab.build())
@@ -20,17 +16,18 @@ beforeAll(() => TreeLab.build())
 /** A workspace with a project over two layers, in which an agent's user works, and seals of it in both ways. */
 class Overlaid implements AsyncDisposable {
   readonly lab: TreeLab
-  readonly #files
-  #previous: Uint8Array
+  readonly run: (script: string) => void
+  readonly #lease: Awaited<ReturnType<typeof overlaidLease>>
+  #previous: Uint8Array = Buffer.alloc(0)
 
-  private constructor(lab: TreeLab, previous: Uint8Array) {
+  private constructor(lab: TreeLab, lease: Awaited<ReturnType<typeof overlaidLease>>) {
     this.lab = lab
-    this.#files = leaseFilesAt(lab.path('lease'), 'lease')
-    this.#previous = previous
+    this.run = script => lease.run(script)
+    this.#lease = lease
   }
 
   static async open(more: Readonly<Record<string, Entry>> = {}): Promise<Overlaid> {
-    const lab = await TreeLab.open(owner)
+    const lab = await TreeLab.open(overlayUsers.onDisk)
     const base = {
       ...{ 'a/one': '1', 'a/b/two': '22', 'a/b/c/three': '333', 'd/b/four': '4444', 'e/__pycache__/x': 'x', top: 't' },
       ...{ 'p/in/file': 'of p', 'q/in/file': 'of q', ...more },
@@ -42,29 +39,17 @@ class Overlaid implements AsyncDisposable {
     // Its times are those that the layers show together.
     for (const path of ['a', 'a/b', '.'])
       execFileSync('touch', ['-r', lab.path(join('lower/project', path)), lab.path(join('upmost', path))])
-    const overlaid = new Overlaid(lab, Buffer.alloc(0))
-    const { workspace, host, disk, files } = overlaid.#files
-    for (const path of [host, disk]) mkdirSync(path, { recursive: true })
-    makeAgentDirectories(files)
-    execFileSync('chown', [`${agent}:${agent}`, workspace])
     const project = [lab.path('upmost'), lab.path('lower/project')] as const
-    await mountLowerTrees(overlaid.#files, { places: { project }, baselines: {} }, { onDisk: owner, shown: agent })
+    const overlaid = new Overlaid(lab, await overlaidLease(lab.path('lease'), project))
     const first = await lab.sealed('lease', { tree: overlaid.#tree('read', false), skip: ['.berth'] })
     overlaid.#previous = first.manifest
     return overlaid
   }
 
   #tree(baselines: string, isListed: boolean) {
-    const { workspace, files, host } = this.#files
-    const overlay = { directory: join(files, 'upper/project'), at: 'project', scratch: host }
-    const place = { path: workspace, uid: agent, ...(isListed && { overlay }) }
+    const { files, overlay } = this.#lease
+    const place = { path: files.workspace, uid: overlayUsers.shown, ...(isListed && { overlay }) }
     return directoryTree(this.lab.tools, place, this.lab.path(`baselines-${baselines}`))
-  }
-
-  /** Runs a script as the agent, in its workspace. A step that fails does nothing. */
-  run(script: string): void {
-    const as = ['--reuid', String(agent), '--regid', String(agent), '--clear-groups', 'sh', '-c', script]
-    execFileSync('setpriv', as, { cwd: this.#files.workspace, stdio: 'ignore' })
   }
 
   /** Seals by the list of the upper layer, and by a walk of everything, from the same baseline. */
@@ -84,51 +69,28 @@ class Overlaid implements AsyncDisposable {
   }
 }
 
-const paths = [
-  'a',
-  'a/b',
-  'a/b/c',
-  'a/b/c/three',
-  'a/b/newer',
-  'a/one',
-  'd',
-  'd/b',
-  'e',
-  'e/__pycache__',
-  'top',
-  'link',
-  'n',
-  'n/m',
-  'p',
-  'q',
-]
-const path = fc.constantFrom(...paths).map(one => `project/${one}`)
-const place = fc.oneof(
-  { weight: 6, arbitrary: path },
-  { weight: 1, arbitrary: fc.constantFrom('beside', 'project/a/beside') },
-)
-const step = fc.oneof(
-  ...[
-    'echo more >> $1',
-    'rm -rf $1',
-    'mkdir -p $1',
-    'chmod 700 $1',
-    'touch -d @1000000 $1',
-    'mkfifo $1',
-    'rm -rf $1; mkdir $1',
-  ].map(line => place.map(one => line.replaceAll('$1', one))),
-  ...['mv -T $1 $2', 'cp -aT $1 $2', 'ln $1 $2', 'ln -s $1 $2', 'rm -rf $2; mv -T $1 $2'].map(line =>
-    fc.tuple(place, place).map(([one, other]) => line.replaceAll('$1', one).replaceAll('$2', other)),
-  ),
-)
+const paths = 'a a/b a/b/c a/b/c/three a/b/newer a/one d d/b e e/__pycache__ top link n n/m p q'.split(' ')
+const path = fc.constantFrom('beside', 'project/a/beside', ...paths.map(one => `project/${one}`))
+const lines = `echo more >> $1
+  rm -rf $1
+  mkdir -p $1
+  chmod 700 $1
+  touch -d @1000000 $1
+  mkfifo $1
+  rm -rf $1; mkdir $1
+  mv -T $1 $2
+  cp -aT $1 $2
+  ln $1 $2
+  ln -s $1 $2
+  rm -rf $2; mv -T $1 $2`
 
 describe.skipIf(!privileged)('a seal by the upper layer', () => {
   it('is byte for byte what a walk of the whole tree gives, whatever changed between seals', async () => {
-    const round = fc.array(step, { maxLength: 6 })
+    const round = fc.array(changesOf(lines, path), { maxLength: 6 })
     const check = fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 3 }), async rounds => {
       await using overlaid = await Overlaid.open()
       for (const steps of rounds) {
-        overlaid.run(steps.map(line => `${line} || :`).join('\n'))
+        overlaid.run(steps.join('\n'))
         const { listed, walked } = await overlaid.sealed()
         const { readBytes: _, ...ofListed } = listed
         const { readBytes: __, ...ofWalked } = walked
