@@ -85,7 +85,9 @@ export async function openReviewedProject(
   const baseOid = await ofOrigin('rev-parse', 'HEAD')
   await run('git', ['clone', '-q', '--bare', origin, mirror], { env: gitEnv })
   await mkdir(workspace)
-  await run('git', ['clone', '-q', mirror, path], { env: gitEnv })
+  // As a kept checkout has it.
+  const kept = ['core.checkStat=minimal', 'feature.manyFiles=true'].flatMap(setting => ['--config', setting])
+  await run('git', ['clone', '-q', ...kept, mirror, path], { env: gitEnv })
 
   const home = join(dir, 'home')
   await mkdir(home)

@@ -30,6 +30,8 @@ export async function findCheckout(
   const owner = driver.lowerOwner()
   if (owner === null || commit.oid === emptyTreeOid) return null
   if ((await findResumable(db, claim)) !== null || (await hasEarlierWork(db, claim, claim.runId))) return null
+  // The Git host answers while the sandbox is made.
+  names().catch(() => undefined)
   // Before the sandbox exists, so that nobody removes the tree meanwhile.
   const hold = (name: string | null) => underFence(context, claim, tx => markTree(tx, lease.id, name))
   try {

@@ -164,8 +164,6 @@ async function provideLease(
         : await observed(claim, 'find checkout', () =>
             telling('place_repository', () => findCheckout(context, claim, lease, source, signal)),
           )
-    // The Git host answers meanwhile.
-    if (checkout !== null) source?.names().catch(() => undefined)
     const content = { source, extensions, layer }
     const create = (lower: LowerTrees | null) =>
       observed(claim, 'create sandbox', () =>
