@@ -86,7 +86,7 @@ describe('the stream of a tab', () => {
     await using theirs = await open('?feed=1', other.api)
     for (const each of [stream, theirs]) await each.take(1)
     const path = `/cloud/sessions/${session.id}`
-    const { lastEventSequence: sequence } = (await api.put<{ state: SessionState }>(`${path}/pin`, { pinned: true }))
+    const { lastEventSequence: sequence } = (await api.put<{ state: SessionState }>(`${path}/marks`, { pinned: true }))
       .body.state
     await readUntil(stream, ({ session: received }) => received?.['id'] === session.id && received['pinned'] === true)
     await api.put(`${path}/read`, { sequence })
@@ -219,15 +219,15 @@ describe('what a person has read and pinned', () => {
 
   it('pins and unpins', async () => {
     const session = await api.createSession()
-    expect((await api.put(`/cloud/sessions/${session.id}/pin`, { pinned: true })).body).toMatchObject({
+    expect((await api.put(`/cloud/sessions/${session.id}/marks`, { pinned: true })).body).toMatchObject({
       state: { pinned: true },
     })
     expect(await stateOf((await accounts.person({})).api, session.id)).toMatchObject({ pinned: false })
-    await api.put(`/cloud/sessions/${session.id}/pin`, { pinned: false })
+    await api.put(`/cloud/sessions/${session.id}/marks`, { pinned: false })
     expect(await stateOf(api, session.id)).toMatchObject({ pinned: false })
   })
 
-  it.each(['read', 'pin'])('is not noted for a Session of another organization: %s', async what => {
+  it.each(['read', 'marks'])('is not noted for a Session of another organization: %s', async what => {
     const session = await api.createSession()
     const { tenant } = await accounts.test.newTenant()
     const stranger = await accounts.person({ organizationId: tenant.organizationId })

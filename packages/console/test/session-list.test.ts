@@ -314,11 +314,42 @@ describe('the list of a person', () => {
 
   it('shows what a person pinned to that person', async () => {
     const session = await api.createSession()
-    await api.put(`/cloud/sessions/${session.id}/pin`, { pinned: true })
+    await api.put(`/cloud/sessions/${session.id}/marks`, { pinned: true })
     const other = await accounts.person({})
     expect(await list('pinned=1')).toEqual([session.id])
     expect(await list('pinned=0')).not.toContain(session.id)
     expect(await list('pinned=1', other.api)).toEqual([])
+  })
+
+  it('hides what a person snoozes until it is due, asks something or ends a Run', async () => {
+    const title = randomUUID()
+    const [due, asks, ends, kept] = [
+      await api.createSession({ title }),
+      await api.createSession({ title }, 'a'),
+      await api.createSession({ title }, 'a'),
+      await api.createSession({ title }),
+    ]
+    const snooze = (id: string, snoozed: object | null, by = api) => by.put(`/cloud/sessions/${id}/marks`, { snoozed })
+    const until = new Date(Date.now() + 3_600_000).toISOString()
+    await openInteraction(accounts.test.db.database, asks, { kind: 'approval', deadline: null })
+    for (const { id } of [due, asks, ends, kept]) await snooze(id, { until })
+    expect((await list(`q=${title}&snoozed=1`)).toSorted()).toEqual([due.id, asks.id, ends.id, kept.id].toSorted())
+    expect(await list(`q=${title}&snoozed=0`)).toEqual([])
+    expect((await only(kept.id))?.snoozed).toEqual({ until })
+    const other = await accounts.person({})
+    expect(await list(`q=${title}&snoozed=1`, other.api)).toEqual([])
+    // Another mark leaves it as it is.
+    await api.put(`/cloud/sessions/${kept.id}/marks`, { pinned: true })
+    await snooze(due.id, { until: new Date(Date.now() - 1).toISOString() })
+    await openInteraction(accounts.test.db.database, asks, { kind: 'approval', deadline: null })
+    await change(`update runs set status = 'completed', ended_at = now() where session_id = $1`, ends.id)
+    expect(await list(`q=${title}&snoozed=1`)).toEqual([kept.id])
+    expect((await list(`q=${title}&snoozed=0`)).length).toBe(3)
+    await snooze(kept.id, {})
+    expect((await only(kept.id))?.snoozed).toEqual({})
+    await snooze(kept.id, null)
+    expect(await only(kept.id)).toMatchObject({ snoozed: null, pinned: true })
+    expect(outcome(await api.put(`/cloud/sessions/${kept.id}/marks`, {}))).toBe('400 invalid_request')
   })
 
   it('has nothing of another organization, whatever is asked', async () => {

@@ -225,6 +225,52 @@ describe('the list of Sessions', () => {
     await row('Tidy the tests').getByText('Unread').waitFor({ state: 'detached' })
   })
 
+  it('hides what was snoozed by a key, and has it back when it is due or asks', async () => {
+    const asking = await start('Look into the outage', 'a')
+    const later = await start('Rename the package')
+    for (const title of ['Look into the outage', 'Rename the package']) {
+      await row(title).waitFor()
+      await page.locator('[data-list-item]', { hasText: title }).focus()
+      await page.keyboard.press('h')
+      const dialog = page.getByRole('dialog', { name: 'Snooze this Session?' })
+      await dialog.getByText(title).waitFor()
+      if (title === 'Rename the package') {
+        await shoot(page, 'sessions-snooze')
+        expect(await pageFaults(page)).toEqual([])
+      }
+      await dialog.getByRole('button', { name: 'Until tomorrow' }).click()
+      await row(title).waitFor({ state: 'detached' })
+    }
+    await page.getByRole('button', { name: 'Snoozed' }).click()
+    await shows('Snoozed', 'Rename the package', 'Look into the outage')
+    await row('Rename the package')
+      .getByText(/^ ?Until /)
+      .waitFor()
+    await shoot(page, 'sessions-snoozed')
+    expect(await pageFaults(page)).toEqual([])
+    await openInteraction(accounts.test.db.database, asking, { kind: 'approval', deadline: null })
+    await happen(asking)
+    await row('Look into the outage').getByText('Asks').waitFor()
+    expect(await rows('Needs you')).toContain('Look into the outage')
+    // A list that was read while a snooze was on ends it by the clock alone.
+    await change(
+      `update session_marks set snoozed_until = now() + interval '3 seconds' where session_id = $1`,
+      later.id,
+    )
+    await page.reload()
+    await until('it is back', async () => (await rows('Today')).includes('Rename the package'))
+    await page.locator('[data-list-item]', { hasText: 'Rename the package' }).focus()
+    await page.keyboard.press('h')
+    await page.getByRole('button', { name: 'Until it needs me' }).click()
+    await page.getByRole('button', { name: 'Snoozed' }).click()
+    await row('Rename the package').getByText('Until it needs you').waitFor()
+    await page.locator('[data-list-item]', { hasText: 'Rename the package' }).focus()
+    await page.keyboard.press('h')
+    await until('it is back', async () => (await rows('Today')).includes('Rename the package'))
+    for (const { id } of [asking, later]) await api.call('DELETE', `/v1/sessions/${id}`)
+    await row('Rename the package').waitFor({ state: 'detached' })
+  })
+
   it('archives from the row, after asking', async () => {
     await row('Tidy the tests').hover()
     await page.getByRole('button', { name: 'Actions for Tidy the tests' }).click()
@@ -238,7 +284,14 @@ describe('the list of Sessions', () => {
     await page.getByRole('button', { name: 'Archive for good' }).click()
     await shows('Today', 'Mend the login')
     await page.getByRole('link', { name: 'Archived' }).click()
-    await shows('Today', 'Tidy the tests', 'Port the tests', 'Upgrade every dependency')
+    await shows(
+      'Today',
+      'Tidy the tests',
+      'Rename the package',
+      'Look into the outage',
+      'Port the tests',
+      'Upgrade every dependency',
+    )
   })
 
   it('archives what was selected by keys, all at once', async () => {

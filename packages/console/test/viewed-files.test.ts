@@ -46,7 +46,7 @@ describe('files of a review that a person has viewed', () => {
   it('are nobody else’s, and the person’s state says how often they have changed', async () => {
     expect(await marked(other)).toEqual({ marks: 0, files: [] })
     const stateOf = async (by: Api) =>
-      (await by.put<{ state: SessionState }>(`/cloud/sessions/${session.id}/pin`, { pinned: false })).body.state
+      (await by.put<{ state: SessionState }>(`/cloud/sessions/${session.id}/marks`, { pinned: false })).body.state
     expect(await stateOf(api)).toMatchObject({ viewedMarks: 4 })
     expect(await stateOf(other)).toMatchObject({ viewedMarks: 0 })
   })

@@ -133,6 +133,16 @@ export const SessionState = Type.Object(
         'Whether there are Events since the person last looked. Always false if they neither started nor opened it.',
     }),
     pinned: Type.Boolean(),
+    snoozed: nullable(
+      Type.Object(
+        { until: Type.Optional(DateTime) },
+        {
+          description:
+            'The person wants to see it later: at a time, or as soon as an Interaction opens or a Run ends. Null: now.',
+          ...open,
+        },
+      ),
+    ),
     viewedMarks: Type.Integer({
       minimum: 0,
       description: "Grows with each change of the person's marks of viewed files.",
@@ -195,7 +205,20 @@ export const MarkRead = Type.Object(
   { title: 'MarkRead', ...closed },
 )
 
-export const MarkPinned = Type.Object({ pinned: Type.Boolean() }, { title: 'MarkPinned', ...closed })
+export const MarkSession = Type.Object(
+  {
+    pinned: Type.Optional(Type.Boolean()),
+    snoozed: Type.Optional(
+      nullable(
+        Type.Object(
+          { until: Type.Optional(DateTime) },
+          { description: 'Without a time, until the Session needs the person. Null ends it.', ...closed },
+        ),
+      ),
+    ),
+  },
+  { title: 'MarkSession', minProperties: 1, ...closed },
+)
 
 const ViewedFile = {
   path: someText(4200, {

@@ -150,7 +150,7 @@ export const operationTable: Readonly<Record<keyof Operations, OperationRow>> = 
   getStoredReviewFile: {"method":"GET","path":"/cloud/sessions/{sessionId}/reviews/{revision}/files/{number}","answer":"json"},
   searchSession: {"method":"GET","path":"/cloud/sessions/{sessionId}/search","answer":"json","page":{"items":"matches","by":"before"}},
   markSessionRead: {"method":"PUT","path":"/cloud/sessions/{sessionId}/read","answer":"json"},
-  pinSession: {"method":"PUT","path":"/cloud/sessions/{sessionId}/pin","answer":"json"},
+  markSession: {"method":"PUT","path":"/cloud/sessions/{sessionId}/marks","answer":"json"},
   listViewedFiles: {"method":"GET","path":"/cloud/sessions/{sessionId}/viewed-files","answer":"json"},
   markFileViewed: {"method":"PUT","path":"/cloud/sessions/{sessionId}/viewed-files","answer":"json"},
   getNextTurn: {"method":"GET","path":"/cloud/sessions/{sessionId}/next-turn","answer":"json"},

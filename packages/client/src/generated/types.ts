@@ -1875,13 +1875,17 @@ export interface MarkHost {
   mark: 'open' | 'cordoned' | 'drained'
 }
 
-export interface MarkPinned {
-  pinned: boolean
-}
-
 export interface MarkRead {
   /** Newest Event that the person has seen. */
   sequence: number
+}
+
+export interface MarkSession {
+  pinned?: boolean
+  /** Without a time, until the Session needs the person. Null ends it. */
+  snoozed?: {
+    until?: string
+  } | null
 }
 
 export interface Member {
@@ -3053,6 +3057,10 @@ export interface SessionState {
   /** Whether there are Events since the person last looked. Always false if they neither started nor opened it. */
   unread: boolean
   pinned: boolean
+  /** The person wants to see it later: at a time, or as soon as an Interaction opens or a Run ends. Null: now. */
+  snoozed: {
+    until?: string
+  } | null
   /** Grows with each change of the person's marks of viewed files. */
   viewedMarks: number
   /** Cost of the Runs that have ended, as far as it is known. */
@@ -5154,6 +5162,8 @@ export interface Operations {
       mine?: '1'
       /** `1`: only those that the person pinned; `0`: only the others. */
       pinned?: '0' | '1'
+      /** `1`: only those that the person snoozes now; `0`: only the others. */
+      snoozed?: '0' | '1'
       /** `<kind>:<repositoryId>` of the source. */
       repository?: string
       /** Only those with a pull request. */
@@ -5212,9 +5222,9 @@ export interface Operations {
     input: { sessionId: string; body: MarkRead }
     answer: SessionStateEnvelope
   }
-  /** Pin a Session for a person, or no longer (First-party: it may change in any release.) */
-  pinSession: {
-    input: { sessionId: string; body: MarkPinned }
+  /** Pin or snooze a Session for a person, or no longer. What is absent stays as it is. (First-party: it may change in any release.) */
+  markSession: {
+    input: { sessionId: string; body: MarkSession }
     answer: SessionStateEnvelope
   }
   /** List the files of a Session's changes that a person has viewed (First-party: it may change in any release.) */

@@ -15,6 +15,7 @@ const state = (change: Partial<SessionState> = {}): SessionState => ({
   workLost: false,
   unread: true,
   pinned: false,
+  snoozed: null,
   viewedMarks: 0,
   costUsd: 0,
   pull: null,

@@ -1,7 +1,8 @@
 import type { SessionState } from '@berth/contract'
 import { expect, test } from 'vitest'
 import type { SessionListSearch } from '../routing/to.ts'
-import { byDay, groupList, type ListData, type ListedSession, recounted, withSessions, withState } from './list-data.ts'
+import { recounted, withSessions } from './list-additions.ts'
+import { byDay, groupList, type ListData, type ListedSession, withState } from './list-data.ts'
 
 const listed = (id: string, state: Partial<SessionState> = {}, createdAt = '2026-01-01T00:00:00Z'): ListedSession => {
   const shared = { id, title: id, lastEventSequence: 5, updatedAt: '2026-01-01T00:00:00Z', phase: 'idle' as const }
@@ -17,6 +18,7 @@ const listed = (id: string, state: Partial<SessionState> = {}, createdAt = '2026
       workLost: false,
       unread: false,
       pinned: false,
+      snoozed: null,
       viewedMarks: 0,
       costUsd: 0,
       pull: null,
@@ -97,10 +99,13 @@ test('a list that is not everyone’s has what a person started or pinned, and w
     listed('installed', { status: 'working' }),
     listed('waits', asks()),
     listed('kept', { pinned: true }),
+    listed('whenever', { snoozed: {}, pinned: true }),
+    listed('later', { ...asks(), snoozed: { until: '2026-01-11T09:00:00Z' } }),
   ])
   expect(shown(data, {})).toEqual([
     ['needs_you', ['waits']],
     ['pinned', ['kept']],
+    ['snoozed', ['whenever', 'later']],
     ['rest', ['own']],
   ])
 })

@@ -18,7 +18,7 @@ export const mostCounted = 10_000
 /** The list as the query client keeps it. */
 export type ListData = InfiniteData<ListPage, unknown>
 
-export type GroupId = 'needs_you' | 'working' | 'pinned' | 'rest'
+export type GroupId = 'needs_you' | 'working' | 'pinned' | 'snoozed' | 'rest'
 
 export interface ListedGroup<Id = GroupId> {
   readonly id: Id
@@ -28,8 +28,16 @@ export interface ListedGroup<Id = GroupId> {
 }
 
 /** Returns the group of a Session, so that the page moves a row as soon as the feed tells a change. */
-const groupOf = ({ status, archived, pinned }: SessionState): GroupId =>
-  archived ? 'rest' : status === 'needs_you' || status === 'working' ? status : pinned ? 'pinned' : 'rest'
+const groupOf = ({ status, archived, pinned, snoozed }: SessionState): GroupId =>
+  archived
+    ? 'rest'
+    : snoozed
+      ? 'snoozed'
+      : status === 'needs_you' || status === 'working'
+        ? status
+        : pinned
+          ? 'pinned'
+          : 'rest'
 
 const time = (value: string | undefined) => (value === undefined ? Number.POSITIVE_INFINITY : Date.parse(value))
 const newest = (a: ListedSession, b: ListedSession) => time(b.state.updatedAt) - time(a.state.updatedAt)
@@ -45,18 +53,19 @@ const orders: Readonly<Record<GroupId, (a: ListedSession, b: ListedSession) => n
   },
   working: (a, b) => time(b.session.createdAt) - time(a.session.createdAt),
   pinned: newest,
+  snoozed: newest,
   rest: newest,
 }
 
 /** Returns whether a Session is in a person's list that is not everyone's. */
-export const isOwn = ({ startedBy, status, archived, pinned }: SessionState, me: string): boolean =>
-  startedBy?.id === me || pinned || (status === 'needs_you' && !archived)
+export const isOwn = ({ startedBy, status, archived, pinned, snoozed }: SessionState, me: string): boolean =>
+  startedBy?.id === me || pinned || snoozed !== null || (status === 'needs_you' && !archived)
 
 /** Returns the Sessions in their groups, as a person sees them, without groups that have none. */
 export function groupList(data: ListData, search: SessionListSearch, me: string): readonly ListedGroup[] {
   const byId = new Map<string, ListedSession>()
   for (const { sessions } of data.pages) for (const listed of sessions) byId.set(listed.session.id, listed)
-  const groups: Record<GroupId, ListedSession[]> = { needs_you: [], working: [], pinned: [], rest: [] }
+  const groups: Record<GroupId, ListedSession[]> = { needs_you: [], working: [], pinned: [], snoozed: [], rest: [] }
   for (const listed of byId.values()) {
     const { state } = listed
     if (state.archived !== (search.archived === true) || !(search.everyone || isOwn(state, me))) continue
@@ -84,15 +93,6 @@ export function byDay(rest: ListedGroup, now: number): readonly (ListedGroup<str
   })
 }
 
-/** Returns the list with a new count of its rest. */
-export function recounted(data: ListData, search: SessionListSearch, me: string, total: number): ListData {
-  const rest = groupList(data, search, me).find(({ id }) => id === 'rest')?.sessions.length ?? 0
-  const last = data.pages.at(-1)
-  if (last === undefined) return data
-  const counted = { ...last, beyond: { ...last.beyond, rest: Math.max(0, total - rest) } }
-  return { ...data, pages: [...data.pages.slice(0, -1), counted] }
-}
-
 /** Returns the list with a Session's new state, or null if the list does not have the Session. */
 export function withState(data: ListData, state: SessionState): ListData | null {
   let found = false
@@ -111,19 +111,4 @@ function withNewer(listed: ListedSession, state: SessionState): ListedSession {
   const archivedAt = state.archived ? { archivedAt: listed.session.archivedAt ?? updatedAt } : {}
   const next = { title, phase, status, lastRun, updatedAt, lastEventSequence, ...archivedAt }
   return { session: { ...listed.session, ...next }, state }
-}
-
-/** Returns the list with Sessions that it did not have, on its first page. */
-export function withSessions(data: ListData, added: readonly ListedSession[]): ListData {
-  const [first, ...others] = data.pages
-  if (first === undefined || added.length === 0) return data
-  const ids = new Set(added.map(({ session }) => session.id))
-  const pages = [first, ...others].map(page => ({
-    ...page,
-    sessions: page.sessions.filter(({ session }) => !ids.has(session.id)),
-  }))
-  return {
-    ...data,
-    pages: pages.map((page, at) => (at === 0 ? { ...page, sessions: [...added, ...page.sessions] } : page)),
-  }
 }

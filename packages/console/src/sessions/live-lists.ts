@@ -3,22 +3,12 @@ import { viewerQuery } from '../api/identity.ts'
 import { queryClient, sessionQuery } from '../api/queries.ts'
 import { followFeed } from '../live/live.ts'
 import { KnownStates } from './known-states.ts'
-import { isOwn, type ListData, recounted, withSessions, withState } from './list-data.ts'
-import { countRest, type ListKey, readListed, searchOf } from './queries.ts'
+import { isOwn, type ListData, withState } from './list-data.ts'
+import { type ListKey, searchOf } from './queries.ts'
 
-/** Sessions that a list does not have yet are read a moment later, all that have changed by then at once. */
-const gatherMs = 250
-/** From so many on, the list is read again instead of each of them. */
-const manySessions = 4
 /** A list is read whole at most so often: each time takes four requests of the person's 600 a minute. */
 const betweenReadsMs = 3_000
 
-/** The members that each list lacks, by its hash, and by a Session's id the state that decides about it. */
-const missing = new Map<string, { readonly key: ListKey; readonly sessions: Map<string, string> }>()
-/** Sessions that the service has placed in no list; an active Session changes many times a second. */
-const strangers = new Set<string>()
-const manyStrangers = 2_000
-let gathering = false
 let readAt = 0
 let reading = false
 let following = false
@@ -78,42 +68,19 @@ export function updateLists(state: SessionState): void {
     const changed = withState(data, state)
     if (changed !== null) queryClient.setQueryData(key, changed)
     else if (!(searchOf(key).everyone || isOwn(state, viewerId()))) continue
-    else if (query.isActive()) miss(query.queryHash, key, state)
+    else if (query.isActive()) void miss(query.queryHash, key, state)
     else void queryClient.invalidateQueries({ queryKey: key, exact: true, refetchType: 'none' })
   }
 }
 
 const viewerId = () => queryClient.getQueryData(viewerQuery.queryKey)?.user.id ?? ''
 
-function miss(hash: string, key: ListKey, state: SessionState): void {
-  const stranger = JSON.stringify([hash, state.id, state.title, state.status, state.archived])
-  if (strangers.has(stranger)) return
-  const known = missing.get(hash) ?? { key, sessions: new Map<string, string>() }
-  known.sessions.set(state.id, stranger)
-  missing.set(hash, known)
-  if (gathering) return
-  gathering = true
-  setTimeout(() => {
-    gathering = false
-    const gathered = [...missing.values()]
-    missing.clear()
-    for (const { key, sessions } of gathered) void readMissing(key, sessions)
-  }, gatherMs)
-}
-
-async function readMissing(key: ListKey, sessions: ReadonlyMap<string, string>): Promise<void> {
-  if (sessions.size > manySessions) return readLists()
+async function miss(...what: readonly [hash: string, key: ListKey, state: SessionState]): Promise<void> {
   try {
-    const found = (await Promise.all([...sessions.keys()].map(id => readListed(key, id)))).flat()
-    if (strangers.size > manyStrangers) strangers.clear()
-    for (const [id, stranger] of sessions) if (!found.some(({ session }) => session.id === id)) strangers.add(stranger)
-    if (found.length === 0) return
-    queryClient.setQueryData<ListData>(key, data => data && withSessions(data, found))
-    // Whether the rest had counted them is not known.
-    if (queryClient.getQueryData<ListData>(key)?.pages.at(-1)?.nextCursor == null) return
-    const total = await countRest(key)
-    queryClient.setQueryData<ListData>(key, data => data && recounted(data, searchOf(key), viewerId(), total))
+    const missing = await import('./missing.ts')
+    missing.miss(...what, viewerId, readLists)
   } catch {
+    // A newer page has other files.
     readLists()
   }
 }

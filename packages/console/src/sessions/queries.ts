@@ -1,17 +1,20 @@
 import type { SessionStatePage } from '@berth/contract'
 import { infiniteQueryOptions, keepPreviousData } from '@tanstack/react-query'
 import { call } from '../api/client.ts'
+import { serverNow } from '../api/server-clock.ts'
 import type { SessionListSearch } from '../routing/to.ts'
 import { beginningOf } from '../ui/format.ts'
 import type { GroupId, ListedSession, ListPage } from './list-data.ts'
 
-type Parameters = Readonly<Record<string, string>>
+export type Parameters = Readonly<Record<string, string>>
 
 /** Open Sessions are requested whole, so that each is on the first page however old it is. */
 const openLimit = '100'
 const pageLimit = '50'
+const longestTimerMs = 2 ** 31 - 1_001
 
-const read = (parameters: Parameters, signal: AbortSignal | undefined) =>
+/** Reads a page of the list. */
+export const readList = (parameters: Parameters, signal: AbortSignal | undefined) =>
   call<SessionStatePage>('GET', `sessions?${new URLSearchParams(parameters)}`, undefined, signal)
 
 function parametersOf({ q, state, everyone, repository, archived }: SessionListSearch): Parameters {
@@ -27,24 +30,34 @@ function parametersOf({ q, state, everyone, repository, archived }: SessionListS
 /** A last page has a cursor too, from which nothing follows. */
 const cursorOf = (page: SessionStatePage | undefined) => (page?.hasMore === true ? page.nextCursor : null)
 
-/** What is neither waiting, working nor pinned. */
-const rest = { state: 'rest', pinned: '0' } as const
+const awake = { snoozed: '0' } as const
+/** What is neither waiting, working, pinned nor snoozed. */
+export const rest = { ...awake, state: 'rest', pinned: '0' } as const
 
-/** Reads waiting, working and pinned Sessions whole, and the beginning of the rest. What waits is for everybody. */
+/** Reads waiting, working, pinned and snoozed Sessions whole, and the beginning of the rest. What waits is for everybody. */
 async function readGroups({ mine, ...filters }: Parameters, signal: AbortSignal): Promise<ListPage> {
   const own: Parameters = mine === undefined ? {} : { mine }
   const parts: readonly (readonly [GroupId, Parameters])[] = [
-    ['needs_you', { state: 'needs_you', limit: openLimit }],
-    ['working', { ...own, state: 'working', limit: openLimit }],
-    ['pinned', { state: 'rest', pinned: '1', limit: openLimit }],
+    ['needs_you', { ...awake, state: 'needs_you' }],
+    ['working', { ...own, ...awake, state: 'working' }],
+    ['pinned', { ...awake, state: 'rest', pinned: '1' }],
+    ['snoozed', { snoozed: '1' }],
     ['rest', { ...own, ...rest, limit: pageLimit }],
   ]
-  const pages = await Promise.all(parts.map(([, part]) => read({ ...filters, ...part, counted: '1' }, signal)))
+  const pages = await Promise.all(
+    parts.map(([, part]) => readList({ ...filters, limit: openLimit, ...part, counted: '1' }, signal)),
+  )
   return {
     sessions: pages.flatMap(({ sessions }) => sessions),
     nextCursor: cursorOf(pages.at(-1)),
     beyond: Object.fromEntries(parts.map(([id], at) => [id, pages[at]?.remaining ?? 0])),
   }
+}
+
+/** Returns in how many milliseconds the first snooze ends; false if a timer does not last as long. */
+function untilDue(listed: readonly ListedSession[]): number | false {
+  const until = Math.min(...listed.map(({ state }) => Date.parse(state.snoozed?.until ?? '9999'))) - serverNow()
+  return until < longestTimerMs && Math.max(until, 0) + 1_000
 }
 
 /** The Sessions that the filters leave. The feed keeps the first page true; more pages hold the rest. */
@@ -57,13 +70,16 @@ export const sessionListQuery = (search: SessionListSearch) => {
       if (split && pageParam === '') return readGroups(filters, signal)
       const cursor: Parameters = pageParam === '' ? {} : { cursor: pageParam }
       const limit = pageParam === '' ? pageLimit : openLimit
-      const answer = await read({ ...filters, ...(split ? rest : {}), ...cursor, limit, counted: '1' }, signal)
+      const answer = await readList({ ...filters, ...(split ? rest : {}), ...cursor, limit, counted: '1' }, signal)
       const group: GroupId = search.state === 'needs_you' || search.state === 'working' ? search.state : 'rest'
       return { sessions: answer.sessions, nextCursor: cursorOf(answer), beyond: { [group]: answer.remaining ?? 0 } }
     },
     initialPageParam: '',
     getNextPageParam: page => page.nextCursor ?? undefined,
     placeholderData: keepPreviousData,
+    // A snooze ends also where nobody looks.
+    refetchInterval: ({ state }) => untilDue(state.data?.pages[0]?.sessions ?? []),
+    refetchIntervalInBackground: true,
   })
 }
 
@@ -77,18 +93,4 @@ export function searchOf(key: ListKey): SessionListSearch {
     archived: archived === undefined ? undefined : true,
     everyone: mine === undefined ? true : undefined,
   }
-}
-
-/** Reads one Session as everyone's list of this key has it; none if its filters leave it out. */
-export async function readListed(key: ListKey, id: string): Promise<readonly ListedSession[]> {
-  const { mine: _, ...filters } = key[1] as Parameters
-  return (await read({ ...filters, q: `${filters['q'] ?? ''} ${id}`.trim(), limit: '1' }, undefined)).sessions
-}
-
-/** Counts what neither waits, works nor is pinned. */
-export async function countRest(key: ListKey): Promise<number> {
-  const filters = key[1] as Parameters
-  const isSplit = filters['state'] === undefined && filters['archived'] === undefined
-  const page = await read({ ...filters, ...(isSplit ? rest : {}), limit: '1', counted: '1' }, undefined)
-  return page.sessions.length + (page.remaining ?? 0)
 }

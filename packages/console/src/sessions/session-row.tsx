@@ -1,7 +1,20 @@
 import { statusLabel, statusReason } from '@berth/client'
 import { useMutation } from '@tanstack/react-query'
 import { Link, useRouteContext } from '@tanstack/react-router'
-import { Archive, CheckCheck, CheckSquare, Ellipsis, GitBranch, Link2, Pin, PinOff, Plug, Zap } from 'lucide-react'
+import {
+  AlarmClock,
+  AlarmClockOff,
+  Archive,
+  CheckCheck,
+  CheckSquare,
+  Ellipsis,
+  GitBranch,
+  Link2,
+  Pin,
+  PinOff,
+  Plug,
+  Zap,
+} from 'lucide-react'
 import type { KeyboardEvent } from 'react'
 import { ChangeCounts } from '../changes/change-counts.tsx'
 import { to } from '../routing/to.ts'
@@ -14,8 +27,9 @@ import { printableLine } from '../ui/printable.ts'
 import { StatusDot } from '../ui/status-dot.tsx'
 import { useKeptFocus } from './kept-focus.ts'
 import type { ListedSession } from './list-data.ts'
-import { markRead, pinSession } from './marks.ts'
+import { markRead, pinSession, snoozeSession } from './marks.ts'
 import { PullBadge } from './pull-badge.tsx'
+import { snoozeText } from './snooze.ts'
 import type { Selection } from './use-selection.ts'
 import { Waiting } from './waiting.tsx'
 import { WayOn } from './way-on.tsx'
@@ -26,17 +40,21 @@ export function SessionRow(props: {
   /** Null where nothing can be done with several rows. */
   selection: Selection | null
   onArchive: (listed: ListedSession) => void
+  onSnooze: (listed: ListedSession) => void
 }) {
-  const { listed, selection, onArchive } = props
+  const { listed, selection, onArchive, onSnooze } = props
   const { session, state } = listed
   const isSelected = selection?.ids.has(session.id) === true
   const can = useSessionCan(session)
   const pin = useMutation({ mutationFn: () => pinSession(session.id, !state.pinned) })
   const read = useMutation({ mutationFn: () => markRead(session.id, state.lastEventSequence) })
+  const wake = useMutation({ mutationFn: () => snoozeSession(session.id, null) })
+  const snooze = () => (state.snoozed === null ? onSnooze(listed) : wake.mutate())
   const archive = can('archive')
   const keys: Readonly<Record<string, (isRange: boolean) => void>> = {
     p: () => pin.mutate(),
     m: () => state.unread && read.mutate(),
+    h: () => selection !== null && snooze(),
     e: () => archive.allowed && onArchive(listed),
     x: isRange => selection?.toggle(session.id, isRange),
   }
@@ -56,7 +74,7 @@ export function SessionRow(props: {
             {...to.session(session.id)}
             {...useKeptFocus(session.id)}
             data-list-item
-            aria-keyshortcuts="p m e x"
+            aria-keyshortcuts="p m h e x"
             onKeyDown={onKeyDown}
             className={`truncate text-sm outline-none after:absolute after:inset-0 focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent ${state.unread ? 'font-medium' : ''}`}
           >
@@ -71,6 +89,11 @@ export function SessionRow(props: {
             <span title="Pinned">
               <Pin className="size-3 shrink-0 text-ink-3" aria-hidden />
               <span className="sr-only">Pinned</span>
+            </span>
+          )}
+          {state.snoozed !== null && (
+            <span className="flex shrink-0 items-center gap-1 text-xs text-ink-3">
+              <AlarmClock className="size-3 shrink-0" aria-hidden /> {snoozeText(state.snoozed)}
             </span>
           )}
         </span>
@@ -100,6 +123,11 @@ export function SessionRow(props: {
           >
             Mark as read
           </MenuItem>
+          {selection !== null && (
+            <MenuItem icon={state.snoozed === null ? AlarmClock : AlarmClockOff} keys="h" onSelect={snooze}>
+              {state.snoozed === null ? 'Snooze…' : 'End the snooze'}
+            </MenuItem>
+          )}
           {selection !== null && (
             <MenuItem icon={CheckSquare} keys="x" onSelect={() => selection.toggle(session.id, false)}>
               {isSelected ? 'Unselect' : 'Select'}

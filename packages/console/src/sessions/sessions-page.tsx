@@ -1,8 +1,8 @@
 import { statusLabel } from '@berth/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useRouteContext } from '@tanstack/react-router'
-import { Plus } from 'lucide-react'
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { ChevronRight, Plus } from 'lucide-react'
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
 import { useAway } from '../live/use-away.ts'
 import { to } from '../routing/to.ts'
 import { useSessionsCan } from '../session/use-session-can.ts'
@@ -19,6 +19,8 @@ import { sessionListQuery } from './queries.ts'
 import { SessionRow } from './session-row.tsx'
 import { type Selection, useSelection } from './use-selection.ts'
 
+const SnoozeDialog = lazy(async () => ({ default: (await import('./snooze-dialog.tsx')).SnoozeDialog }))
+
 const route = getRouteApi('/shell/sessions')
 
 /** The person's Sessions, or everyone's: those that wait for people first. */
@@ -29,16 +31,22 @@ export function SessionsPage() {
   const list = useInfiniteQuery(sessionListQuery(search))
   const away = useAway()
   const [archiving, setArchiving] = useState<readonly string[]>([])
+  const [snoozing, setSnoozing] = useState<readonly string[]>([])
+  const [unfolded, setUnfolded] = useState(false)
   const groups = list.data === undefined ? [] : groupList(list.data, search, viewer.user.id)
   const waiting = groups.find(({ id }) => id === 'needs_you')
   const rest = groups.find(({ id }) => id === 'rest')
-  const shown = groups.flatMap(({ sessions }) => sessions)
-  const total = groups.reduce((sum, { sessions, beyond }) => sum + sessions.length + beyond, 0)
+  const visible = groups.filter(({ id }) => id !== 'snoozed' || unfolded)
+  const shown = visible.flatMap(({ sessions }) => sessions)
+  const total = visible.reduce((sum, { sessions, beyond }) => sum + sessions.length + beyond, 0)
   const selection = useSelection(search.archived === true ? [] : shown.map(({ session }) => session.id))
   const selected = shown.filter(({ session }) => selection.ids.has(session.id))
-  const archive = ({ session: { id } }: ListedSession) =>
-    setArchiving(selection.ids.has(id) ? [...selection.ids] : [id])
+  /** What is done to a selected row is done to all of them. */
+  const withSelected = ({ session: { id } }: ListedSession) => (selection.ids.has(id) ? [...selection.ids] : [id])
+  const archive = (listed: ListedSession) => setArchiving(withSelected(listed))
+  const snooze = (listed: ListedSession) => setSnoozing(withSelected(listed))
   const leaving = shown.filter(({ session }) => archiving.includes(session.id))
+  const resting = shown.filter(({ session }) => snoozing.includes(session.id))
   // Else the question would come again with a row that comes back.
   if (archiving.length > 0 && leaving.length === 0) setArchiving([])
   const sections = [
@@ -84,7 +92,19 @@ export function SessionsPage() {
               id={`group-${id}`}
               className="sticky top-0 z-10 flex items-center gap-2 border-b border-line bg-surface px-4 py-1.5 text-xs font-medium text-ink-2 lg:px-6"
             >
-              {statusLabel(id as 'done')}
+              {id === 'snoozed' ? (
+                <button
+                  type="button"
+                  aria-expanded={unfolded}
+                  onClick={() => setUnfolded(!unfolded)}
+                  className="flex items-center gap-1"
+                >
+                  <ChevronRight className={`-ml-1 size-3.5 ${unfolded ? 'rotate-90' : ''}`} aria-hidden />
+                  Snoozed
+                </button>
+              ) : (
+                statusLabel(id as 'done')
+              )}
               <span className="font-normal text-ink-3 tabular-nums">
                 {(sessions.length + beyond).toLocaleString('en')}
                 {(open || beyond >= mostCounted) && '+'}
@@ -96,12 +116,13 @@ export function SessionsPage() {
               )}
             </h2>
             <ul>
-              {sessions.map(listed => (
+              {(id === 'snoozed' && !unfolded ? [] : sessions).map(listed => (
                 <SessionRow
                   key={listed.session.id}
                   listed={listed}
                   selection={search.archived === true ? null : selection}
                   onArchive={archive}
+                  onSnooze={snooze}
                 />
               ))}
             </ul>
@@ -116,7 +137,12 @@ export function SessionsPage() {
             : 'Older Sessions'}
         </Older>
       )}
-      <SelectionBar selection={selection} selected={selected} onArchive={archive} />
+      <SelectionBar selection={selection} selected={selected} onArchive={archive} onSnooze={snooze} />
+      {resting.length > 0 && (
+        <Suspense>
+          <SnoozeDialog listed={resting} onClose={() => setSnoozing([])} />
+        </Suspense>
+      )}
       {leaving.length > 0 && <ArchiveDialog listed={leaving} onClose={() => setArchiving([])} />}
     </Page>
   )
@@ -149,6 +175,7 @@ function SelectionBar(props: {
   selection: Selection
   selected: readonly ListedSession[]
   onArchive: (first: ListedSession) => void
+  onSnooze: (first: ListedSession) => void
 }) {
   const [first] = props.selected
   return (
@@ -162,7 +189,7 @@ function SelectionBar(props: {
 }
 
 function Selected(props: Parameters<typeof SelectionBar>[0] & { first: ListedSession }) {
-  const { selection, selected, first, onArchive } = props
+  const { selection, selected, first, onArchive, onSnooze } = props
   const can = useSessionsCan(selected.map(({ session }) => session))
   return (
     <div
@@ -177,6 +204,7 @@ function Selected(props: Parameters<typeof SelectionBar>[0] & { first: ListedSes
       <Button variant="quiet" onClick={selection.clear}>
         Clear
       </Button>
+      <Button onClick={() => onSnooze(first)}>Snooze…</Button>
       <Button variant="danger" hint="above" verdict={can('archive')} onClick={() => onArchive(first)}>
         Archive…
       </Button>

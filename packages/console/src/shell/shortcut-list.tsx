@@ -25,6 +25,7 @@ const groups: readonly (readonly [where: string, shortcuts: readonly Shortcut[]]
       ['Enter', 'Open'],
       ['p', 'Pin, or unpin'],
       ['m', 'Mark it as read'],
+      ['h', 'Snooze it, or end its snooze'],
       ['x', 'Select it'],
       ['Shift x', 'Select all up to it'],
       ['e', 'Archive it, or all that are selected'],

@@ -21,7 +21,7 @@ const most = 30
 
 /** Selects the shown fields alone: an active Session changes many times a second, mostly in other fields. */
 function recentOf(data: ListData, me: string) {
-  const listed = groupList(data, {}, me).flatMap(group => group.sessions)
+  const listed = groupList(data, {}, me).flatMap(({ id, sessions }) => (id === 'snoozed' ? [] : sessions))
   return listed.slice(0, most).map(({ session, state }) => ({
     id: session.id,
     title: session.title,

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import {
   MarkFileViewed,
-  MarkPinned,
   MarkRead,
+  MarkSession,
   NextTurnEnvelope,
   PutNextTurn,
   SessionCost,
@@ -160,6 +160,12 @@ export const cloudOperations = {
             description: '`1`: only those that the person pinned; `0`: only the others.',
           }),
         ),
+        snoozed: Type.Optional(
+          Type.Enum(['0', '1'], {
+            type: 'string',
+            description: '`1`: only those that the person snoozes now; `0`: only the others.',
+          }),
+        ),
         repository: Type.Optional(
           Type.String({ pattern: '^[a-z]{1,20}:[0-9]{1,20}$', description: '`<kind>:<repositoryId>` of the source.' }),
         ),
@@ -297,15 +303,16 @@ export const cloudOperations = {
     responses: { 200: { description: "The Session's state for the person.", schema: SessionStateEnvelope } },
     errors: ['cloud_session_not_found'],
   }),
-  pinSession: operation({
+  markSession: operation({
     ...people,
     method: 'PUT',
-    path: '/cloud/sessions/{sessionId}/pin',
-    summary: 'Pin a Session for a person, or no longer',
+    path: '/cloud/sessions/{sessionId}/marks',
+    summary: 'Pin or snooze a Session for a person, or no longer',
+    description: 'What is absent stays as it is.',
     tag: 'Sessions',
     capability: 'svc.cloud.sessions:read',
     params: SessionPath,
-    body: MarkPinned,
+    body: MarkSession,
     responses: { 200: { description: "The Session's state for the person.", schema: SessionStateEnvelope } },
     errors: ['cloud_session_not_found'],
   }),

@@ -12,7 +12,7 @@ import { readNextTurn, withdrawNextTurn, writeNextTurn } from './next-turns/writ
 import { personOf } from './person-of.ts'
 import { searchSession } from './search/search-session.ts'
 import { listSessionStates } from './sessions/list-sessions.ts'
-import { markPinned, markRead } from './sessions/mark-sql.ts'
+import { markRead, markSession } from './sessions/mark-sql.ts'
 import { readOverview } from './sessions/overview.ts'
 import { toSessionState } from './sessions/session-state.ts'
 import { readSessionStates } from './sessions/session-state-sql.ts'
@@ -22,8 +22,8 @@ type Operations =
   | 'getNextTurn'
   | 'getSessionOverview'
   | 'listSessionStates'
+  | 'markSession'
   | 'markSessionRead'
-  | 'pinSession'
   | 'putNextTurn'
   | 'searchSession'
   | 'withdrawNextTurn'
@@ -102,11 +102,17 @@ export function consoleHandlers(context: Context, { streams, budget, life }: Str
       return { status: 200, body: { nextTurn: await withdrawNextTurn(context, person, key) } }
     },
 
-    pinSession: async ({ principal, params: { sessionId }, body: { pinned } }) => {
+    markSession: async ({ principal, params: { sessionId }, body: { pinned, snoozed } }) => {
       const person = personOf(principal)
       const key = { organizationId: person.organizationId, sessionId }
       await readSession(context, person, key)
-      await markPinned(db, key, person.id, pinned ? clock.now() : null)
+      const at = clock.now()
+      await markSession(db, key, person.id, {
+        ...(pinned !== undefined && { pinnedAt: pinned ? at : null }),
+        ...(snoozed !== undefined && {
+          snoozed: snoozed && { at, until: snoozed.until === undefined ? null : new Date(snoozed.until) },
+        }),
+      })
       notifyMark(person, key)
       return { status: 200, body: { state: await stateOf(person, key) } }
     },

@@ -40,6 +40,7 @@ const list = (filter: Partial<ListFilter>) => (db: Queryable) =>
       status: undefined,
       mine: false,
       pinned: undefined,
+      snoozed: undefined,
       repository: undefined,
       withPull: false,
       before: null,
@@ -63,6 +64,7 @@ async function planOf(work: (db: Queryable) => Promise<unknown>): Promise<string
 
 it.each([
   ['all', {}, 'sessions_of_organization'],
+  ['those that are not snoozed', { status: 'rest', snoozed: false }, 'sessions_of_organization'],
   ['the archived', { archived: 'only' }, 'sessions_archived_of_organization'],
   ['a group that most are in', { status: 'rest' }, 'sessions_of_organization'],
   ['a status that most have', { status: 'done' }, 'sessions_of_organization'],

@@ -1652,10 +1652,12 @@ create table session_marks (
   organization_id uuid not null, session_id uuid not null, person_id uuid not null references people,
   read_sequence integer not null default 0 check (read_sequence >= 0),
   viewed_marks integer not null default 0 check (viewed_marks >= 0),
-  pinned_at timestamptz,
+  pinned_at timestamptz, snoozed_at timestamptz, snoozed_until timestamptz,
   primary key (organization_id, session_id, person_id), foreign key (organization_id, session_id) references sessions
 );
-comment on table session_marks is 'How far a person has read a Session, and whether they keep it at the top of their list.';
+comment on table session_marks is 'How far a person has read a Session, and where in their list they keep it.';
+comment on column session_marks.snoozed_until is 'Null: until the Session needs the person, which also ends a snooze before its time.';
+create index session_marks_snoozed on session_marks (organization_id, person_id) where snoozed_at is not null;
 comment on column session_marks.viewed_marks is 'Grows with `viewed_files`, so that a page knows whether its own are newest.';
 
 create table viewed_files (

@@ -20,6 +20,7 @@ export interface ListQuery {
   readonly state?: SessionStatus | 'rest'
   readonly mine?: '1'
   readonly pinned?: '0' | '1'
+  readonly snoozed?: '0' | '1'
   readonly repository?: string
   readonly pull?: '1'
   readonly counted?: '1'
@@ -32,7 +33,7 @@ export interface ListQuery {
 export async function listSessionStates(
   context: Context,
   { organizationId, id: personId }: PersonPrincipal,
-  { limit, cursor, archived, q, state, mine, pinned, repository, pull, counted }: ListQuery,
+  { limit, cursor, archived, q, state, mine, pinned, snoozed, repository, pull, counted }: ListQuery,
 ): Promise<SessionStatePage> {
   const { db } = context
   const [kind = '', repositoryId = ''] = repository?.split(':') ?? []
@@ -44,6 +45,7 @@ export async function listSessionStates(
     status: state,
     mine: mine !== undefined,
     pinned: pinned === undefined ? undefined : pinned === '1',
+    snoozed: snoozed === undefined ? undefined : snoozed === '1',
     repository: repository === undefined ? undefined : { kind, id: repositoryId },
     withPull: pull !== undefined,
     before: cursor === undefined ? null : decodeCursor(LIST, cursor),

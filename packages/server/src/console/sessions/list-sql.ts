@@ -4,6 +4,7 @@ import { listedAt } from '@berth/core/sessions/session/session-sql.ts'
 import { hasStatus, statusJoins } from '@berth/core/sessions/session/status-sql.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { statementName } from '@berth/platform/storage/postgres/statement-name.ts'
+import { isSnoozed } from './mark-sql.ts'
 
 /** Words of a search that count; the rest is left out. */
 const MAX_WORDS = 8
@@ -19,6 +20,7 @@ export interface ListFilter {
   readonly status: SessionStatus | 'rest' | undefined
   readonly mine: boolean
   readonly pinned: boolean | undefined
+  readonly snoozed: boolean | undefined
   readonly repository: { readonly kind: string; readonly id: string } | undefined
   readonly withPull: boolean
   /** Exclusive: the last row of the previous page. */
@@ -66,6 +68,11 @@ function kept(filter: ListFilter) {
     conditions.push(`s.id ${filter.pinned ? '' : 'not '}in (
       select session_id from session_marks
       where organization_id = $1 and person_id = ${bind(filter.personId)} and pinned_at is not null)`)
+  }
+  if (filter.snoozed !== undefined) {
+    conditions.push(`${filter.snoozed ? '' : 'not '}s.id = any(array(
+      select m.session_id from session_marks m
+      where m.organization_id = $1 and m.person_id = ${bind(filter.personId)} and ${isSnoozed}))`)
   }
   if (filter.repository !== undefined) {
     const { kind, id } = filter.repository

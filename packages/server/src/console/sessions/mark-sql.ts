@@ -19,14 +19,40 @@ export async function markRead(db: Queryable, key: SessionKey, personId: string,
   return rowCount === 1
 }
 
-/** Pins a Session for a person at a time; null unpins it. */
-export async function markPinned(db: Queryable, key: SessionKey, personId: string, at: Date | null): Promise<void> {
+/** What a person may mark a Session with; null ends it, and what is absent stays. */
+export interface Marks {
+  readonly pinnedAt?: Date | null
+  readonly snoozed?: { readonly at: Date; readonly until: Date | null } | null
+}
+
+/** Sets a person's marks of a Session. One that is pinned stays pinned since then. */
+export async function markSession(db: Queryable, key: SessionKey, personId: string, marks: Marks): Promise<void> {
+  const { pinnedAt, snoozed } = marks
   await db.query({
-    name: 'mark-session-pinned',
+    name: 'mark-session',
     text: `
-      insert into session_marks as m (organization_id, session_id, person_id, pinned_at) values ($1, $2, $3, $4)
-      on conflict (organization_id, session_id, person_id) do update
-        set pinned_at = case when excluded.pinned_at is null then null else coalesce(m.pinned_at, excluded.pinned_at) end`,
-    values: [key.organizationId, key.sessionId, personId, at],
+      insert into session_marks as m (organization_id, session_id, person_id, pinned_at, snoozed_at, snoozed_until)
+      values ($1, $2, $3, $4, $5, $6)
+      on conflict (organization_id, session_id, person_id) do update set
+        pinned_at = case when not $7 then m.pinned_at
+          when excluded.pinned_at is null then null else coalesce(m.pinned_at, excluded.pinned_at) end,
+        snoozed_at = case when $8 then excluded.snoozed_at else m.snoozed_at end,
+        snoozed_until = case when $8 then excluded.snoozed_until else m.snoozed_until end`,
+    values: [
+      ...[key.organizationId, key.sessionId, personId, pinnedAt ?? null, snoozed?.at ?? null, snoozed?.until ?? null],
+      ...[pinnedAt !== undefined, snoozed !== undefined],
+    ],
   })
 }
+
+const since = (alias: string, column: string) =>
+  `${alias} where ${alias}.organization_id = m.organization_id and ${alias}.session_id = m.session_id
+    and ${alias}.${column} > m.snoozed_at`
+
+/**
+ * SQL that is true of marks `m` that hide their Session now: they are not due, and since then it has neither asked
+ * anything nor ended a Run.
+ */
+export const isSnoozed = `(m.snoozed_at is not null and coalesce(m.snoozed_until > now(), true)
+  and not exists (select from interactions ${since('i', 'opened_at')})
+  and not exists (select from runs ${since('r', 'ended_at')}))`

@@ -3,6 +3,7 @@ import { hasLostWork } from '@berth/core/sessions/session/lost-work-sql.ts'
 import type { RunStatus } from '@berth/core/sessions/session/phase.ts'
 import { statusColumns, statusJoins } from '@berth/core/sessions/session/status-sql.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { isSnoozed } from './mark-sql.ts'
 
 /** What lists show of a Session beside the Session itself, for one person. */
 export interface SessionStateRow {
@@ -22,6 +23,8 @@ export interface SessionStateRow {
   /** Newest Event that the person has seen; null if they never opened the Session and did not start it. */
   readonly read_sequence: number | null
   readonly pinned: boolean
+  readonly snoozed: boolean
+  readonly snoozed_until: Date | null
   /** How often the person's marks of viewed files have changed. */
   readonly viewed_marks: number
   readonly work_lost: boolean
@@ -48,7 +51,7 @@ export async function readSessionStates(
         coalesce(i.open, 0) as open_interactions, i.first_kind, i.first_deadline,
         case when m.session_id is not null or $2 in (s.owner_id, s.initiated_by)
           then coalesce(m.read_sequence, 0) end as read_sequence,
-        m.pinned_at is not null as pinned, coalesce(m.viewed_marks, 0) as viewed_marks,
+        m.pinned_at is not null as pinned, coalesce(${isSnoozed}, false) as snoozed, m.snoozed_until, coalesce(m.viewed_marks, 0) as viewed_marks,
         ${hasLostWork('s')} as work_lost, coalesce(c.usd, 0)::double precision as cost_usd,
         p.pull, p.merge_status,${statusColumns}, person.id as started_by, person.name as started_by_name,
         case when s.owner_kind = 'app_installation' and s.initiated_by is null then coalesce(

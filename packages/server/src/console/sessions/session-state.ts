@@ -17,6 +17,7 @@ export function toSessionState(row: SessionStateRow): SessionState {
     // Somebody else's Session that the person never opened is no news: a team's list would be all dots.
     unread: row.read_sequence !== null && row.last_event_sequence > row.read_sequence,
     pinned: row.pinned,
+    snoozed: row.snoozed ? (row.snoozed_until === null ? {} : { until: row.snoozed_until.toISOString() }) : null,
     viewedMarks: row.viewed_marks,
     workLost: row.work_lost,
     costUsd: row.cost_usd,
