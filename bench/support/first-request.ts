@@ -9,13 +9,14 @@ import { openaiWire } from '../../packages/testing/src/models/openai-wire.ts'
 export interface ObservedModel extends Disposable {
   /** Writes the configuration of a service that has this model as its default into its data directory. */
   configure(dataDir: string): Promise<void>
-  /** Resolves with the time of the next request for a reply, in milliseconds since the epoch. */
-  next(): Promise<number>
+  /** Resolves with the time of the next request for a reply, or the last of so many, in milliseconds since the epoch. */
+  next(count?: number): Promise<number>
 }
 
 /** Listens on a free port of loopback. */
 export async function startObservedModel(): Promise<ObservedModel> {
   let requested = Promise.withResolvers<number>()
+  let missing = 1
   const server = createServer(async (request, response) => {
     const { method = '', url: path = '', headers } = request
     const at = Date.now()
@@ -27,7 +28,8 @@ export async function startObservedModel(): Promise<ObservedModel> {
       response.end(JSON.stringify({ object: 'list', data: [found] }))
       return
     }
-    requested.resolve(at)
+    missing -= 1
+    if (missing === 0) requested.resolve(at)
     openaiWire.write({ text: 'Done.' }, question, response)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -39,7 +41,8 @@ export async function startObservedModel(): Promise<ObservedModel> {
   const config = JSON.stringify({ providers, models: { default: 'main/m1' } })
   return {
     configure: dataDir => writeFile(join(dataDir, 'berth.json'), config, { mode: 0o600 }),
-    next: () => {
+    next: (count = 1) => {
+      missing = count
       requested = Promise.withResolvers()
       return requested.promise
     },

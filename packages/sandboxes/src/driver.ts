@@ -80,6 +80,12 @@ export interface LowerOwner {
    */
   tree(directory: string, baselines: string): Tree
   /**
+   * Returns a new directory `workspace` in an empty one as a tree, for one program. If there are layers, the tree shows
+   * them below, and the new directory becomes the layer above.
+   * @param layers workspaces of this user, topmost first
+   */
+  layer(directory: string, layers: readonly string[], baselines: string): Promise<Tree>
+  /**
    * Starts a script of this user, whose workspace is a new directory `workspace` in an empty one. If there are layers, the
    * workspace shows them below, and the new directory becomes the layer above.
    * @param layers workspaces that were made in this way, topmost first

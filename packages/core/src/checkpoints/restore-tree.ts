@@ -26,6 +26,10 @@ export interface RestoreOptions {
    * of them is there that was not there before.
    */
   readonly only?: readonly string[]
+  /** Makes a tree that sandboxes show below their own files: in an empty directory, or over the tree that it shows. */
+  readonly lower?: 'whole' | 'over'
+  /** Names a baseline of the target, of another tree over the same one; its content is not read again. */
+  readonly previous?: string | undefined
   readonly limits: CheckpointLimits
   readonly signal?: AbortSignal | undefined
 }
@@ -72,21 +76,22 @@ async function readSound(options: RestoreOptions): Promise<{ manifest: Manifest;
 }
 
 async function write(options: RestoreOptions, manifest: Manifest, table: PackTable): Promise<RestoredTree> {
-  const { tree, blobs, limits, signal } = options
+  const { tree, blobs, limits, lower, previous, signal } = options
   const keep = options.skip ?? []
-  const job: RestoreJob = {
+  const job: Omit<RestoreJob, 'hasBaseline'> = {
     kind: 'restore',
     limits: { files: limits.files, sourceBytes: limits.sourceBytes, indexBytes: limits.indexBytes },
     packs: table.packs.map(({ id, sourceBytes }) => ({ id, sourceBytes })),
     keep,
     ...(options.only !== undefined && { only: options.only }),
+    ...(lower !== undefined && { lower }),
   }
   let placed: readonly string[] | null = null
   let baseline: string | null = null
   try {
-    await using conversation = await Conversation.start(tree, 'write', { baseline: {}, signal })
+    await using conversation = await Conversation.start(tree, 'write', { baseline: { previous }, signal })
     baseline = conversation.baseline.id
-    conversation.order(job)
+    conversation.order({ ...job, hasBaseline: conversation.baseline.hasPrevious })
     for await (const [part, content] of contents(manifest.index, blobs)) {
       await conversation.send(frameTypes.segment, numbers(part.sourceBytes), content)
     }
@@ -94,12 +99,13 @@ async function write(options: RestoreOptions, manifest: Manifest, table: PackTab
     // From here on the content of the target belongs to this restore.
     const ready = await conversation.next()
     if (ready.type !== frameTypes.ready) throw new RestoreRefused('failed', 'the tree program sent an unexpected frame')
-    const { open } = JSON.parse(ready.payload.toString()) as RestoreReady
+    const { open, packs: needed } = JSON.parse(ready.payload.toString()) as RestoreReady
     placed = open.flatMap(at => options.only?.[at] ?? [])
+    const packs = table.packs.filter(({ id }) => needed?.includes(id) ?? true)
     const report = progressReport()
-    const total = table.packs.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+    const total = packs.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
     let written = 0
-    for await (const [pack, content] of contents(table.packs, blobs)) {
+    for await (const [pack, content] of contents(packs, blobs)) {
       await conversation.send(frameTypes.pack, numbers(pack.id, pack.sourceBytes), content)
       written += pack.sizeBytes
       report({ unit: 'bytes', done: written, total })
@@ -112,6 +118,12 @@ async function write(options: RestoreOptions, manifest: Manifest, table: PackTab
     return { ...(JSON.parse(done.payload.toString()) as TreeTotals), placed }
   } catch (error) {
     if (baseline === null) throw signal?.aborted === true ? signal.reason : refusalOf(error)
+    if (lower !== undefined) {
+      // The caller removes the directory.
+      await tree.settle(baseline, 'abandoned')
+      signal?.throwIfAborted()
+      throw refusalOf(error)
+    }
     // The restore may have begun and been killed before its report arrived. No signal here: it may have caused the
     // kill.
     const only = options.only === undefined ? {} : { only: placed ?? [] }

@@ -41,7 +41,9 @@ export interface FarHostsOptions {
   /** Names this process, for the rows of its hosts. */
   readonly holder: string
   /** The parts of a far host that are at this machine. */
-  readonly parts: (driver: Host['driver']) => Pick<Host, 'mirrors' | 'checkouts' | 'images' | 'packages'>
+  readonly parts: (
+    driver: Host['driver'],
+  ) => Pick<Host, 'mirrors' | 'checkouts' | 'checkpoints' | 'images' | 'packages'>
   readonly packs: MirrorPacks
   /** Judges the hosts that are pods; absent: there are none. */
   readonly identity?: HostIdentity | undefined

@@ -1,5 +1,6 @@
 import type { SandboxDriver } from '@berth/sandboxes/driver.ts'
 import type { PackageLayers } from '@berth/sandboxes/packages/package-layers.ts'
+import type { CheckpointTrees } from '../checkpoints/checkpoint-trees.ts'
 import type { HostImages } from '../environments/images/host-images.ts'
 import type { Checkouts } from '../repositories/checkouts.ts'
 import type { Mirrors } from '../repositories/mirrors.ts'
@@ -12,6 +13,8 @@ export interface Host {
   readonly mirrors: Mirrors
   /** Its checkouts of repositories. */
   readonly checkouts: Checkouts
+  /** Its copies of checkpoints. */
+  readonly checkpoints: CheckpointTrees
   /** Its copies of environments' images. */
   readonly images: HostImages
   /** Its layers of system packages. */

@@ -32,7 +32,7 @@ describe.runIf(process.getuid?.() === 0)('the checkouts of a host', () => {
     url = await sampleRepository(dir)
     mirrors = new Mirrors(join(dir, 'mirrors'), 1024 ** 3)
     const run = lowerScripts({ uid: UID, objects: id => mirrors.directoryOf(id) })
-    owner = { uid: UID, run, tree: () => expect.unreachable() }
+    owner = { uid: UID, run, tree: () => expect.unreachable(), layer: () => expect.unreachable() }
     const own: Pick<GitHost, 'id' | 'access'> = { id: 'h', access: async () => ({ url }) }
     host = own as GitHost
     inUse = new Set()

@@ -28,6 +28,7 @@ export type StepName =
   | 'provision'
   | 'create sandbox'
   | 'find checkout'
+  | 'find tree'
   | 'place source'
   | 'restore'
   | 'bring commits'

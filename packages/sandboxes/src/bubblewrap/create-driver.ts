@@ -15,6 +15,7 @@ import { createKeyedLock } from '../linux/keyed-lock.ts'
 import { makeSandbox } from './create-lease.ts'
 import { describeBounds } from './describe.ts'
 import { destroyLease, endProcesses, listLeases } from './destroy-lease.ts'
+import { layerTree } from './files/layer-above.ts'
 import { lowerScripts } from './files/lower-script.ts'
 import type { Blank } from './launch/blank.ts'
 import { openDriverContext } from './launch/driver-context.ts'
@@ -74,6 +75,7 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
   const lowerOwner: LowerOwner = {
     uid: context.lowerOwner,
     tree: (path, baselines) => directoryTree(tools, { path, uid: context.lowerOwner }, baselines),
+    layer: (directory, layers, baselines) => layerTree(tools, context.lowerOwner, { directory, layers, baselines }),
     run: lowerScripts({ ...tools, uid: context.lowerOwner, objects: options.objects }),
   }
 

@@ -17,6 +17,8 @@ export interface TreePlace {
   readonly uid?: number
   /** An overlay in it; its upper layer tells a seal what may have changed. */
   readonly overlay?: UpperLayer
+  /** Words of a command that mounts it, and becomes the command that follows. */
+  readonly launcher?: readonly string[]
 }
 
 /** The tree program, and how this host starts it. */
@@ -123,7 +125,7 @@ async function startTreeProgram(
 
 function start(
   { nodePath, programPath, bwrap }: TreeTools,
-  { path, uid }: TreePlace,
+  { path, uid, launcher }: TreePlace,
   access: TreeAccess,
   handles: readonly FileHandle[],
   variables: Readonly<Record<string, string>> = {},
@@ -132,6 +134,7 @@ function start(
   return confine({
     ...(bwrap !== undefined && { bwrap }),
     ...(uid !== undefined && { uid }),
+    ...(launcher !== undefined && { launcher }),
     readsAll: access === 'read',
     ...command,
     environment: { ...environment, ...variables },

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { CheckpointTrees } from '@berth/core/checkpoints/checkpoint-trees.ts'
 import { cacheLimits, foreignRuntimeLimits, homeLimits, workspaceLimits } from '@berth/core/checkpoints/limits.ts'
 import type { Context } from '@berth/core/context.ts'
 import { Deliverer } from '@berth/core/delivery/deliverer.ts'
@@ -156,7 +157,7 @@ async function servesAlone(dataDir: string): Promise<boolean> {
   return (await servingProcesses(dataDir)).every(pid => pid === process.pid)
 }
 
-type HostParts = Pick<Host, 'mirrors' | 'checkouts' | 'images' | 'packages'>
+type HostParts = Pick<Host, 'mirrors' | 'checkouts' | 'checkpoints' | 'images' | 'packages'>
 
 /** A worker, and the parts of a host that are at its machine wherever the host is. */
 interface Working {
@@ -215,6 +216,7 @@ async function workerContext(
   const partsOf = (own: SandboxDriver): HostParts => ({
     mirrors,
     checkouts: new Checkouts(trees),
+    checkpoints: new CheckpointTrees(trees, context.blobs),
     images: new HostImages(trees, context.blobs),
     packages: new PackageLayers({ cache: layers, support: own.layers(), sources: sandboxes.packageSources }),
   })

@@ -6,7 +6,7 @@
  * `same` for each segment of the index in order, then `done`.
  * Restoring: the worker sends `job`, every `segment` in order, `indexEnd`, the packs in any order and `finish`. The
  * program answers `ready` once the index is valid, then `done`.
- * Restoring a cache: the same, beside what the target has, and `ready` carries `RestoreReady`.
+ * Restoring a cache, or over another tree: the same, beside what the target has; `RestoreReady` says what is written.
  * Clearing: `job`, then `done`.
  * Emptying the outbox: the worker sends `job`. The program sends one `presented` for each file; for a file to keep,
  * `content` frames follow, the last one empty. Then it sends `ready`. Once the worker has recorded the files it sends
@@ -125,12 +125,21 @@ export interface RestoreJob {
    * through directories alone, is left as it is. `ready` tells which will be written.
    */
   readonly only?: readonly string[]
+  /**
+   * The target becomes a tree that sandboxes show below their own files. With `over` it shows another such tree, and only
+   * what differs is written. A tree with hard links is refused: they would part at the first write.
+   */
+  readonly lower?: 'whole' | 'over'
+  /** The program has the baseline of a tree over the same one. */
+  readonly hasBaseline?: boolean
 }
 
-/** Sent with `ready` by a restore beside the content of a target. */
+/** Sent with `ready` by a restore that does not write everything. */
 export interface RestoreReady {
   /** Positions in `only` of the paths that will be written. */
   readonly open: readonly number[]
+  /** Ids of the packs that are needed; absent: all. */
+  readonly packs?: readonly number[]
 }
 
 /** Requests removing everything that a restore has left. */
@@ -268,6 +277,8 @@ export type TreeFailure =
   | { readonly code: 'secret'; readonly path: string }
   /** The index contains something that no sealed tree contains. */
   | { readonly code: 'malformed'; readonly message: string }
+  /** The tree should not be a lower tree, or not over this one. */
+  | { readonly code: 'unsuited'; readonly message: string }
   | { readonly code: 'target_not_empty' }
   | { readonly code: 'no_space' }
   | { readonly code: 'system'; readonly message: string }

@@ -15,8 +15,9 @@ import {
   utimesSync,
   writeSync,
 } from 'node:fs'
-import { writeBaseline } from './baseline.ts'
+import { Baseline, writeBaseline } from './baseline.ts'
 import { clear, remove } from './clear.ts'
+import { differenceOf } from './difference.ts'
 import { type Frame, writeFrame } from './frames.ts'
 import { IDENTITY_DOUBLES, type Segment } from './index-writer.ts'
 import { nativePath } from './native-path.ts'
@@ -50,39 +51,79 @@ const WRITE = constants.O_WRONLY | constants.O_NOFOLLOW
  * to a staging directory, and moved to its place when it is complete. The staging directory also marks an unfinished
  * restore: it is removed last, and if it exists, everything beside it is a leftover and is removed first.
  *
- * With `only`, the target may hold anything, and a staging directory of another name is all that is left over.
+ * With `only`, the target may hold anything, and a staging directory of another name is all that is left over. Over another
+ * tree, nobody looks at the target before the restore has ended, and everything is written in its place.
  *
  * @param next returns the worker's next frame
  * @throws TreeError if the target is not empty, or the index or a pack is malformed
  */
 export async function restore(job: RestoreJob, next: () => Frame, out: number): Promise<TreeTotals> {
   const staging = job.only === undefined ? stagingName : cacheStagingName
-  if (job.only === undefined) empty(job.keep)
-  else remove(Buffer.from(staging))
+  if (job.only !== undefined) remove(Buffer.from(staging))
+  else if (job.lower !== 'over') empty(job.keep)
   const { index, segments } = await receiveIndex(next, job)
   const packs = new Map(job.packs.map(pack => [pack.id, pack.sourceBytes]))
   const plan = planOf(index, { limits: job.limits, packs, reserved: new Set(job.keep) })
+  if (job.lower !== undefined && plan.hardLinks.length > 0) {
+    throw new TreeError({ code: 'unsuited', message: 'an overlay parts hard links at the first write' })
+  }
   const placement = job.only === undefined ? undefined : new SelectivePlacement(job.only, plan)
-  writeFrame(out, frameTypes.ready, Buffer.from(JSON.stringify({ open: placement?.open ?? [] } satisfies RestoreReady)))
+  const open = placement?.open ?? []
+  if (job.lower === 'over') {
+    const baseline = job.hasBaseline === true ? Baseline.read(baselineFds.read) : undefined
+    const difference = await differenceOf(index, plan, baseline)
+    sendReady(out, { open, packs: [...difference.plan.placements.keys()] })
+    await write(difference.plan, difference.made, packs, next)
+    setDirectories(difference.plan.directories)
+    await keepBaseline(index, segments, () => true)
+    return totalsOf(plan)
+  }
+  sendReady(out, { open })
   mkdirSync(staging, 0o700)
   process.chdir(staging)
-  for (const { path } of plan.directories) mkdirSync(nativePath(path), 0o700)
-  for (const file of plan.files) if (file.left === 0) writeWhole(file, Buffer.alloc(0))
-  await receivePacks(next, packs, plan.placements)
-  if (plan.files.some(file => file.left > 0)) throw malformed('a pack is missing')
-  makeLinks(plan)
+  await write(
+    plan,
+    plan.directories.map(({ path }) => path),
+    packs,
+    next,
+  )
   process.chdir('..')
   if (placement === undefined) moveAll(staging)
   else placement.move(staging)
   const isPlaced = (path: string) => placement?.hasPlaced(path) ?? true
+  setDirectories(plan.directories.filter(({ path }) => isPlaced(path)))
+  await keepBaseline(index, segments, isPlaced)
+  remove(Buffer.from(staging))
+  return totalsOf(plan)
+}
+
+function sendReady(out: number, ready: RestoreReady): void {
+  writeFrame(out, frameTypes.ready, Buffer.from(JSON.stringify(ready)))
+}
+
+/** Writes everything of a plan into the current directory, with the directories still open for their owner. */
+async function write(
+  plan: Plan,
+  directories: readonly string[],
+  packs: ReadonlyMap<number, number>,
+  next: () => Frame,
+): Promise<void> {
+  for (const path of directories) mkdirSync(nativePath(path), 0o700)
+  for (const file of plan.files) if (file.left === 0) writeWhole(file, Buffer.alloc(0))
+  await receivePacks(next, packs, plan.placements)
+  if (plan.files.some(file => file.left > 0)) throw malformed('a pack is missing')
+  makeLinks(plan)
+}
+
+function setDirectories(directories: Plan['directories']): void {
   // Children first, because a directory may lose the rights needed to reach its children.
-  for (const { path, mode, mtimeUs } of plan.directories.toReversed()) {
-    if (!isPlaced(path)) continue
+  for (const { path, mode, mtimeUs } of directories.toReversed()) {
     utimesSync(nativePath(path), mtimeUs / 1e6, mtimeUs / 1e6)
     chmodSync(nativePath(path), mode)
   }
-  await keepBaseline(index, segments, isPlaced)
-  remove(Buffer.from(staging))
+}
+
+function totalsOf(plan: Plan): TreeTotals {
   return {
     files: plan.files.length,
     directories: plan.directories.length,

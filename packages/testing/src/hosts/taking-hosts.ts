@@ -30,7 +30,7 @@ export async function takeHosts(
     hosts,
     holder,
     identity,
-    parts: () => ({}) as Pick<Host, 'mirrors' | 'checkouts' | 'images' | 'packages'>,
+    parts: () => ({}) as Pick<Host, 'mirrors' | 'checkouts' | 'checkpoints' | 'images' | 'packages'>,
     packs: { commits: async () => [], write: async () => undefined },
     listener: { host: '127.0.0.1', port: 0 },
     clientAddress: clientAddressBehind(['127.0.0.1']),

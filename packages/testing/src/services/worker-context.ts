@@ -1,5 +1,6 @@
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { CheckpointTrees } from '@berth/core/checkpoints/checkpoint-trees.ts'
 import { cacheLimits, foreignRuntimeLimits, homeLimits, workspaceLimits } from '@berth/core/checkpoints/limits.ts'
 import { repositorySources } from '@berth/core/delivery/repository-sources.ts'
 import { TenantShares } from '@berth/core/environments/extensions/tenant-shares.ts'
@@ -168,6 +169,7 @@ export async function workerContext(
         sources: more.packageSources ?? '/dev/null',
       }),
       checkouts: new Checkouts(trees),
+      checkpoints: new CheckpointTrees(trees, blobs),
       images: new HostImages(trees, blobs),
     },
   ])

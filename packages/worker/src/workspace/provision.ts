@@ -31,7 +31,7 @@ import { beginChecks } from './check-steps.ts'
 import { findCheckout, nameCheckout } from './kept-checkout.ts'
 import { findPackages } from './package-layer.ts'
 import { findPrebuilt, placeImage } from './prebuilt-start.ts'
-import { ResumeUnavailable, restoreSession } from './restore-session.ts'
+import { findCheckpoint, ResumeUnavailable, restoreSession } from './restore-session.ts'
 import { placeSource, type ReadySource, readySource, SourceUnavailable } from './session-source.ts'
 import { type LongStep, tellIfLong } from './tell-if-long.ts'
 
@@ -164,21 +164,27 @@ async function provideLease(
         : await observed(claim, 'find checkout', () =>
             telling('place_repository', () => findCheckout(context, claim, lease, source, signal)),
           )
+    const base = source === null ? null : context.checkouts.nameOf(source.commit)
+    let kept =
+      checkout === null && image === null
+        ? await observed(claim, 'find tree', () => findCheckpoint(context, claim, lease.id, base, signal))
+        : null
     const content = { source, extensions, layer }
     const create = (lower: LowerTrees | null) =>
       observed(claim, 'create sandbox', () =>
         telling('create_sandbox', () => make(context, lease, runtime, { ...content, lower }, signal)),
       )
-    await create(image?.lower ?? checkout?.lower ?? null).catch(async cause => {
-      if (checkout === null || !(cause instanceof OverlayError)) throw cause
+    await create(image?.lower ?? checkout?.lower ?? kept).catch(async cause => {
+      if ((checkout ?? kept) === null || !(cause instanceof OverlayError)) throw cause
       context.log.warn({ err: cause, leaseId: lease.id }, 'a sandbox cannot show a kept tree, and is made without it')
       checkout = null
+      kept = null
       await underFence(context, claim, tx => markTree(tx, lease.id, null))
       await create(null)
     })
     const prebuilt =
       image === null ? found : await telling('place_image', () => placeImage(context, image, lease.id, signal))
-    const restored = await observed(claim, 'restore', () => restoreSession(context, claim, lease.id, signal))
+    const restored = await observed(claim, 'restore', () => restoreSession(context, claim, lease.id, kept, signal))
     if (source !== null && prebuilt?.state !== 'used' && !restored) {
       const tree = checkout
       await observed(claim, 'place source', () =>

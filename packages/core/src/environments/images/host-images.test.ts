@@ -28,6 +28,7 @@ describe('the images of a host', () => {
     const owner: LowerOwner = {
       uid,
       tree: (path, baselines) => directoryTree(lab.tools, { path, uid }, baselines),
+      layer: () => expect.unreachable(),
       run: () => expect.unreachable(),
     }
     let made = 0

@@ -7,6 +7,7 @@ import type { LowerOwner, LowerTrees } from '@berth/sandboxes/driver.ts'
 import type { TreeName } from '@berth/sandboxes/lease-program.ts'
 import { usedBytes } from '@berth/sandboxes/linux/disk-bound.ts'
 import type { Tree } from '@berth/sandboxes/tree.ts'
+import { isLiveCheckpoint } from '../../checkpoints/checkpoint-trees.ts'
 import { RestoreRefused } from '../../checkpoints/errors.ts'
 import { imageLimits } from '../../checkpoints/limits.ts'
 import { type Manifest, ManifestError, parseManifest } from '../../checkpoints/manifest.ts'
@@ -52,7 +53,10 @@ export class HostImages {
 
   /** Removes images that are gone, checkouts out of use, and whatever there is no room for. @returns how many directories it removed */
   async tidy(known: ReadonlySet<string>, signal: AbortSignal): Promise<number> {
-    return await this.#cache.tidy(entry => known.has(entry.name) || isLiveCheckout(entry), signal)
+    return await this.#cache.tidy(
+      entry => known.has(entry.name) || isLiveCheckout(entry) || isLiveCheckpoint(entry),
+      signal,
+    )
   }
 
   async #write(fresh: string, image: SealedImage, owner: LowerOwner, signal: AbortSignal): Promise<number> {

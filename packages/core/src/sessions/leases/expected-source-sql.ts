@@ -31,7 +31,7 @@ export async function listExpectedSources(
         select s.organization_id, s.owner_id, l.created_at,
           jsonb_build_object('grantId', s.source -> 'grantId', 'baseBranch', s.source -> 'baseBranch')
         from leases l join sessions s on s.organization_id = l.organization_id and s.id = l.session_id
-        where $4 and l.host = $1 and l.ended_at is null and l.tree is not null) expected
+        where $4 and l.host = $1 and l.ended_at is null and l.tree is not null and s.source is not null) expected
       group by 1, 2, 3 order by max(at) desc limit ${MOST}`,
     values: [host, now, until, withPushed],
   })

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { link, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { LowerPlace, LowerTrees } from '../../driver.ts'
@@ -56,6 +56,13 @@ export async function mountLowerTrees(
     if (name === 'project') mkdirSync(join(files.files, path))
     chownSync(upper, owners.shown, owners.shown)
     chmodSync(upper, mode)
+    // The mount tells if it is missing.
+    const top = name === 'project' ? statSync(layers[0], { throwIfNoEntry: false }) : undefined
+    if (top !== undefined) {
+      // It is an entry of the workspace, and a seal keeps its mode and time.
+      chmodSync(upper, top.mode & 0o777)
+      utimesSync(upper, top.atime, top.mtime)
+    }
     mounts.push({ layers, target: join('disk', diskNames.files, path), options: optionsOf(name) })
   }
   await mountOverlays(files.dir, owners, mounts)
