@@ -1,8 +1,10 @@
-// Measures the memory of leased Sessions of Berth's own agent: after a Turn, and once their idle agents have ended. Shared
-// pages count in parts (PSS). Run as: node bench/idle-lease.ts [sessions]
+// Measures the memory of leased Sessions: of Berth's own agent after a Turn, and of idle sandboxes that are parked or, for a
+// process of their own, frozen. Shared pages count in parts (PSS). Then it measures a Turn on each kind, from the `PUT` to the
+// shell's first reaction to its prompt. Run as: node bench/idle-lease.ts [sessions] [turns]
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Event } from '@berth/contract'
 import { sandboxProcesses } from '../packages/testing/src/workspaces/sandbox-processes.ts'
 import { callerOf, untilIdle } from './support/bench-api.ts'
 import { openBenchDatabase } from './support/bench-database.ts'
@@ -12,6 +14,7 @@ import { removeSandboxes } from './support/remove-sandboxes.ts'
 import { median, printBounds } from './support/statistics.ts'
 
 const count = Number(process.argv[2] ?? 8)
+const turns = Number(process.argv[3] ?? 10)
 
 await using bench = await openBenchDatabase()
 await using removal = new AsyncDisposableStack()
@@ -31,24 +34,71 @@ function read(pid: number, name: string): string {
   }
 }
 
-/** Reads the memory of a Session's sandbox, and whether its agent is there. */
+/** Reads the memory of a Session's sandbox in MiB, without that of `sleep`, and whether its agent is there. */
 async function inspect(sessionId: string): Promise<{ readonly mib: number; readonly hasAgent: boolean }> {
   const { rows } = await bench.db.query<{ id: string }>('select id from leases where session_id = $1', [sessionId])
   const pids = await sandboxProcesses(bench.dataDir, rows[0]?.id ?? '')
-  const kib = pids.map(pid => Number(/^Pss:\s+(\d+)/m.exec(read(pid, 'smaps_rollup'))?.[1] ?? 0))
-  const hasAgent = pids.some(pid => read(pid, 'cmdline').includes('engine.cjs'))
+  const own = pids.filter(pid => !read(pid, 'cmdline').startsWith('sleep'))
+  const kib = own.map(pid => Number(/^Pss:\s+(\d+)/m.exec(read(pid, 'smaps_rollup'))?.[1] ?? 0))
+  const hasAgent = own.some(pid => /engine\.cjs|shell\.js/.test(read(pid, 'cmdline')))
   return { mib: kib.reduce((sum, one) => sum + one, 0) / 1024, hasAgent }
 }
 
-const before: number[] = []
-const ids = Array.from({ length: count }, () => randomUUID())
-for (const id of ids) {
-  await call('PUT', `/v1/sessions/${id}`, { initialTurn: { id: randomUUID(), message: 'Say done.' } })
-  await untilIdle(call, id)
-  before.push((await inspect(id)).mib)
+/** Makes Sessions, one after the other, each with one Turn. */
+async function make(sessions: number, runtime: string, message: string): Promise<readonly string[]> {
+  const ids = Array.from({ length: sessions }, () => randomUUID())
+  for (const id of ids) {
+    await call('PUT', `/v1/sessions/${id}`, { runtime, initialTurn: { id: randomUUID(), message } })
+    await untilIdle(call, id)
+  }
+  return ids
 }
-// The supervisors' program counts in parts, so all of them are there when they are measured.
-for (const id of ids) while ((await inspect(id)).hasAgent) await sleep(200)
-const after = await Promise.all(ids.map(async id => (await inspect(id)).mib))
-process.stdout.write(`MiB, PSS: ${median(before).toFixed(1)} with the agent, ${median(after).toFixed(1)} after it\n`)
-printBounds({ idle_lease_mib: [median(after), 20] })
+
+/** Waits until the agents of Sessions have ended, and their sandboxes are at rest as `isParked` says. */
+async function untilAtRest(ids: readonly string[], isParked: boolean): Promise<void> {
+  for (const id of ids) {
+    for (;;) {
+      const { mib, hasAgent } = await inspect(id)
+      if (!hasAgent && (mib === 0) === isParked) break
+      await sleep(200)
+    }
+  }
+}
+
+/** Measures a Turn in ms until its agent reacts. */
+async function turn(sessionId: string): Promise<number> {
+  const { session } = await call<{ session: { lastEventSequence: number } }>('GET', `/v1/sessions/${sessionId}`)
+  const begunAt = Date.now()
+  await call('PUT', `/v1/sessions/${sessionId}/turns/${randomUUID()}`, { message: 'true' })
+  await untilIdle(call, sessionId)
+  const path = `/v1/sessions/${sessionId}/events?after=${session.lastEventSequence}`
+  const { events } = await call<{ events: Event[] }>('GET', path)
+  return Date.parse(String(events.find(({ type }) => type === 'svc.run.progress')?.data['occurredAt'])) - begunAt
+}
+
+const native = await make(Math.min(count, 8), 'native', 'Say done.')
+const withAgent = median((await Promise.all(native.map(inspect))).map(({ mib }) => mib))
+const parked = await make(count, 'shell', 'true')
+const frozen = await make(
+  count,
+  'shell',
+  '(setsid sleep 1d >/dev/null 2>&1 </dev/null &); until pgrep -x sleep; do :; done',
+)
+await untilAtRest([...native, ...parked], true)
+await untilAtRest(frozen, false)
+const sum = async (ids: readonly string[]) =>
+  (await Promise.all(ids.map(inspect))).reduce((all, { mib }) => all + mib, 0)
+const [parkedMib, frozenMib] = [await sum(parked), await sum(frozen)]
+process.stdout.write(`MiB, PSS: ${withAgent.toFixed(1)} with the native agent\n`)
+process.stdout.write(`${count} idle sandboxes: ${parkedMib.toFixed(1)} MiB parked, ${frozenMib.toFixed(1)} frozen\n`)
+const ms = { parked: [] as number[], frozen: [] as number[] }
+for (let n = 0; n < turns; n += 1) {
+  const [one = '', other = ''] = [parked[n % count], frozen[n % count]]
+  await untilAtRest([one], true)
+  await untilAtRest([other], false)
+  ms.parked.push(await turn(one))
+  ms.frozen.push(await turn(other))
+}
+const [onParked, onFrozen] = [median(ms.parked), median(ms.frozen)]
+process.stdout.write(`ms to the prompt: ${onParked.toFixed(0)} parked, ${onFrozen.toFixed(0)} frozen\n`)
+printBounds({ parked_lease_mib: [parkedMib / count, 1], wake_ms: [onParked - onFrozen, 150] })

@@ -226,10 +226,10 @@ export interface InputFile {
 }
 
 /**
- * The state of a sandbox's processes: they run; they were asked to stop but not all have; all have stopped; or the
- * supervisor is dead, which ends all others.
+ * The state of a sandbox's processes: they run; they were asked to stop but not all have; all have stopped; they were ended
+ * and `thaw` starts others at the same files; or the supervisor is dead, which ends all others.
  */
-export type SandboxState = 'running' | 'freezing' | 'frozen' | 'gone'
+export type SandboxState = 'running' | 'freezing' | 'frozen' | 'parked' | 'gone'
 
 /** The sandbox does not exist or its supervisor is dead. It will never answer again. */
 export class SandboxGoneError extends Error {
@@ -277,10 +277,17 @@ export interface SandboxDriver {
    */
   freeze(leaseId: string): Promise<void>
   /**
-   * Resumes a frozen sandbox without reopening its proxy. Idempotent.
-   * @returns whether it had been frozen
+   * Resumes a frozen or parked sandbox without reopening its proxy. Idempotent. A parked one that cannot be started is gone.
+   * @returns whether it had been frozen or parked
    */
   thaw(leaseId: string): Promise<boolean>
+  /**
+   * Ends the processes of a running sandbox in which nothing but the supervisor is left, and keeps its files. Nobody may attach
+   * or start anything meanwhile. Idempotent.
+   * @param fence the highest token of the sandbox's Session
+   * @returns whether it is parked; false if something in it would be lost, or this driver cannot
+   */
+  park(leaseId: string, fence: number): Promise<boolean>
   /** Returns the state of the sandbox's processes. It sends nothing to a frozen supervisor. */
   stateOf(leaseId: string): Promise<SandboxState>
   /**

@@ -219,7 +219,7 @@ export async function serve(
     const sandboxGateway = { url, sandboxRequests, ...(ownGateway && { stopping: stopping.signal }) }
     const parts = { gateway: sandboxGateway, identity: cluster?.identity, relayUrl: relay?.url, holder }
     const worker = await openWorker(context, settings, { ...parts, hostCalls, hostRests }, stack)
-    countLoad(registry, worker.load)
+    countLoad(registry, worker)
     doors = new SandboxDoors(own, worker.hosts, relayTokens)
     relay?.serve(doors)
     for (const service of worker.services) await start(service)

@@ -4,6 +4,7 @@ import { LineSplitter } from './line-splitter.ts'
 import { takePort } from './ports/take-port.ts'
 import {
   MAX_MESSAGE_BYTES,
+  type ParkOrder,
   type PrepareOrder,
   type RetireOrder,
   type SupervisorGreeting,
@@ -27,6 +28,7 @@ export type Command = Exclude<
   | { port: unknown }
   | { prepare: unknown }
   | { retire: unknown }
+  | { park: unknown }
 >
 
 /** The owner of the fence and the agent, to which an attachment passes messages. */
@@ -40,6 +42,8 @@ export interface AttachmentHost {
   prepare(order: PrepareOrder, socket: Socket): void
   /** Takes over a connection that nothing reads any more. */
   retire(order: RetireOrder, socket: Socket): void
+  /** Takes over a connection that nothing reads any more. */
+  park(order: ParkOrder, socket: Socket): void
   closed(attachment: Attachment): void
 }
 
@@ -109,6 +113,7 @@ export class Attachment {
     else if ('port' in message) this.#handOver(socket => takePort(message.port, socket))
     else if ('prepare' in message) this.#handOver(socket => this.#host.prepare(message.prepare, socket))
     else if ('retire' in message) this.#handOver(socket => this.#host.retire(message.retire, socket))
+    else if ('park' in message) this.#handOver(socket => this.#host.park(message.park, socket))
     else if ('hello' in message === (this.#position !== undefined)) this.#reject('hello comes once, and first')
     else if ('hello' in message) this.#greet(message.hello)
     else if ('ping' in message) this.#answer(message.ping)

@@ -1,6 +1,12 @@
 import { fstatSync, ftruncateSync, readSync, writeSync } from 'node:fs'
+import type { Resume } from './protocol.ts'
+
+/** Offsets of a journal's file. */
+export type JournalPlace = Pick<Resume, 'base' | 'start' | 'end'>
 
 export interface JournalFileOptions {
+  /** Where the file stands, if another process has written it. */
+  readonly at?: JournalPlace | undefined
   /** Fewer forgotten bytes than this are not worth the copy that frees their space. */
   readonly minReclaimedBytes?: number
   /** Calls on the descriptor; tests make them fail. */
@@ -23,16 +29,27 @@ const COPY_BYTES = 1024 * 1024
  */
 export class JournalFile {
   readonly #fd: number
-  readonly #options: Required<JournalFileOptions>
+  readonly #options: Required<Omit<JournalFileOptions, 'at'>>
   /** Offset of the file's first byte. */
-  #base = 0
-  #start = 0
+  #base: number
+  #start: number
   #end: number
 
-  constructor(fd: number, options: JournalFileOptions = {}) {
+  /** @throws Error if the file is shorter than it was left */
+  constructor(fd: number, { at, ...options }: JournalFileOptions = {}) {
     this.#fd = fd
     this.#options = { minReclaimedBytes: MIN_RECLAIMED_BYTES, write: writeSync, truncate: ftruncateSync, ...options }
-    this.#end = fstatSync(fd).size
+    const { size } = fstatSync(fd)
+    const { base, start, end } = at ?? { base: 0, start: 0, end: size }
+    if (size < end - base) throw new Error('the journal is shorter than it was left')
+    this.#base = base
+    this.#start = start
+    this.#end = end
+  }
+
+  /** Where the file stands, for another process that goes on with it. */
+  get place(): JournalPlace {
+    return { base: this.#base, start: this.#start, end: this.#end }
   }
 
   /** The first offset that can be read. */

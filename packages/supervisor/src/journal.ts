@@ -1,9 +1,20 @@
-import { JournalFile } from './journal-file.ts'
-import { MAX_JOURNAL_BYTES, type RecordType, type SupervisorSignal, type TimedRecordType } from './protocol.ts'
+import { JournalFile, type JournalPlace } from './journal-file.ts'
+import { LineSplitter } from './line-splitter.ts'
+import {
+  keyedRecordTypes,
+  MAX_JOURNAL_BYTES,
+  MAX_KEY_LENGTH,
+  type RecordType,
+  type SupervisorSignal,
+  type TimedRecordType,
+} from './protocol.ts'
 
 const SPACE = Buffer.from(' ')
 const NEWLINE = Buffer.from('\n')
 const NEWLINE_BYTE = 0x0a
+const READ_BYTES = 256 * 1024
+/** No beginning of a record with its key is longer: four bytes a character, the type and two spaces. */
+const MAX_KEYED_BYTES = 4 * MAX_KEY_LENGTH + 3
 /** Last records are few and short. Beyond this size, a worker that keeps asking a sealed journal gets no answer. */
 const MAX_LAST_BYTES = 64 * 1024
 
@@ -34,7 +45,8 @@ export interface Seal {
  * in memory, after the file, so a worker learns of a full disk although nothing can be written to it.
  *
  * Only this process reads the file, and the sandbox ends with this process, so the state that a kill leaves in the file
- * does not matter.
+ * does not matter. Another process goes on with the file only if this one has said where it stands (`place`), and has written
+ * nothing since.
  */
 export class Journal {
   readonly #file: JournalFile
@@ -47,8 +59,9 @@ export class Journal {
   /** Called once, when the journal is sealed. */
   onSeal: (seal: Seal) => void = () => {}
 
-  constructor(fd: number, maxBytes = MAX_JOURNAL_BYTES) {
-    this.#file = new JournalFile(fd)
+  /** @param at where a process before this one has left the file */
+  constructor(fd: number, maxBytes = MAX_JOURNAL_BYTES, at?: JournalPlace) {
+    this.#file = new JournalFile(fd, { at })
     this.#maxBytes = maxBytes
   }
 
@@ -59,6 +72,29 @@ export class Journal {
 
   get seal(): Seal | undefined {
     return this.#seal
+  }
+
+  /** Where the file stands. It is all of the journal unless that is sealed. */
+  get place(): JournalPlace {
+    return this.#file.place
+  }
+
+  /** Returns the keys of all records that are kept. */
+  keys(): Set<string> {
+    const found = new Set<string>()
+    const keyed: readonly string[] = keyedRecordTypes
+    const lines = new LineSplitter(MAX_KEYED_BYTES, line => {
+      const [type = '', key] = line.toString().split(' ', 2)
+      if (key !== undefined && keyed.includes(type)) found.add(key)
+    })
+    const { start, end } = this.#file
+    for (let at = start; at < end; ) {
+      const bytes = this.read(at, READ_BYTES)
+      if (bytes.length === 0) break
+      lines.push(bytes)
+      at += bytes.length
+    }
+    return found
   }
 
   get unacknowledgedBytes(): number {

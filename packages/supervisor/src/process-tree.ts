@@ -20,6 +20,12 @@ export function processesWith(variable: string): number[] {
   })
 }
 
+/** Returns whether this process is alone in its pid namespace with the first one; false if there is no /proc. */
+export function isAlone(): boolean {
+  const all = processes()
+  return all.length > 0 && all.every(pid => pid === 1 || pid === process.pid || /^[ZX]/.test(statOf(pid)?.[0] ?? 'X'))
+}
+
 function* parents(): Generator<[child: number, parent: number]> {
   for (const pid of processes()) {
     const parent = statOf(pid)?.[1]

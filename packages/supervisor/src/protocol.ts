@@ -23,8 +23,8 @@ import type { TerminalOrder } from './terminals/protocol.ts'
  * `keep` is the offset from which the next worker will read; everything before it is forgotten. `from` counts as both.
  *
  * `all` stops every other process of the sandbox or lets them continue, for hosts without a cgroup freezer. It needs no
- * `hello`. The supervisor answers with the same line and closes the connection. `terminal`, `port`, `prepare` and `retire` take the
- * place of `hello` on connections of their own.
+ * `hello`. The supervisor answers with the same line and closes the connection. `terminal`, `port`, `prepare`, `retire` and `park`
+ * take the place of `hello` on connections of their own.
  */
 export type WorkerMessage =
   | { hello: { fence: number; from: number } }
@@ -38,6 +38,7 @@ export type WorkerMessage =
   | { port: PortOrder }
   | { prepare: PrepareOrder }
   | { retire: RetireOrder }
+  | { park: ParkOrder }
 
 /**
  * Ends an agent that nobody asks anything. It comes on a connection of its own, which is answered by one line once the agent has
@@ -53,6 +54,31 @@ export interface RetireOrder {
 /** `ended`: there is no agent any more. `kept`: it has processes outside its own group. */
 export interface RetireAnswer {
   readonly retired: 'ended' | 'kept' | 'refused'
+}
+
+/**
+ * Asks for the end of a sandbox in which nothing but the supervisor is left. It comes on a connection of its own, which is answered by
+ * one line. From a `resume` until that connection ends, the supervisor takes no order: the caller ends it meanwhile, and may
+ * start another in its place (`--resume`).
+ */
+export interface ParkOrder {
+  /** Below the highest token that was ever seen, the order is refused. */
+  readonly fence: number
+}
+
+/** Where a supervisor begins that takes the place of another: its journal's file, by offsets, and the highest token. */
+export interface Resume {
+  /** Of the file's first byte. */
+  readonly base: number
+  /** Of the first byte that the journal still has. */
+  readonly start: number
+  readonly end: number
+  readonly fence: number
+}
+
+/** Null: the token is too low, or something would be lost. */
+export interface ParkAnswer {
+  readonly resume: Resume | null
 }
 
 /**

@@ -1,12 +1,16 @@
+import { existsSync, readdirSync } from 'node:fs'
 import type { Server, Socket } from 'node:net'
 import type { AgentProcess } from './agent-process.ts'
 import { Attachment, type AttachmentHost, type Command, type Hello } from './attachment.ts'
 import { encodeRecord, type Journal } from './journal.ts'
 import { PreparedAgent } from './prepared-agent.ts'
-import type { PrepareOrder, RetireAnswer, RetireOrder, SupervisorGreeting } from './protocol.ts'
+import { isAlone } from './process-tree.ts'
+import type { ParkAnswer, ParkOrder, PrepareOrder, RetireAnswer, RetireOrder, SupervisorGreeting } from './protocol.ts'
 import { refuseStart, type StartOrder, startAgent } from './start-agent.ts'
 import type { TerminalOrder } from './terminals/protocol.ts'
 import { Terminals } from './terminals/terminals.ts'
+
+const SHARED_MEMORY = '/dev/shm'
 
 /**
  * Connects workers with the one agent of this sandbox.
@@ -14,25 +18,33 @@ import { Terminals } from './terminals/terminals.ts'
  * At most one attachment counts: the newest whose fence token is not below the highest ever seen. Taking over and
  * executing commands happen in one thread, so after a worker's welcome no earlier worker's command reaches the agent.
  *
- * Keys are kept in memory only, because only this process writes the journal and the journal dies with it.
+ * Keys are kept in memory only, because only this process writes the journal and the journal dies with it. If a supervisor takes
+ * the place of a parked one, it reads the keys of the records that no worker has committed.
  */
 export class Supervision implements AttachmentHost {
   readonly #journal: Journal
-  readonly #keys = new Set<string>()
+  readonly #keys: Set<string>
   readonly #terminals = new Terminals()
   readonly #prepared = new PreparedAgent()
-  #fence = 0
+  #fence: number
   #current: Attachment | undefined
   #agent: AgentProcess | undefined
   /** Lines for an agent that is being retired; undefined if none is. */
   #held: { readonly key: string; readonly line: string }[] | undefined
   #onRetired: (() => void)[] = []
+  #parking = false
 
-  constructor(journal: Journal, server: Server) {
+  /** @param fence the highest token that a supervisor before this one has seen */
+  constructor(journal: Journal, server: Server, fence = 0) {
     this.#journal = journal
+    this.#fence = fence
+    this.#keys = journal.keys()
     journal.onGrowth = () => this.#current?.pump()
     journal.onSeal = seal => this.#agent?.sealed(seal)
-    server.on('connection', socket => new Attachment(socket, journal, this))
+    server.on('connection', socket => {
+      if (this.#parking) socket.destroy()
+      else new Attachment(socket, journal, this)
+    })
   }
 
   greet(hello: Hello, attachment: Attachment): SupervisorGreeting {
@@ -59,7 +71,9 @@ export class Supervision implements AttachmentHost {
   }
 
   terminal(order: TerminalOrder, socket: Socket): void {
-    this.#terminals.take(order, socket)
+    // It may have connected before. A shell that started now would end with the sandbox.
+    if (this.#parking) socket.destroy()
+    else this.#terminals.take(order, socket)
   }
 
   prepare(order: PrepareOrder, socket: Socket): void {
@@ -78,6 +92,22 @@ export class Supervision implements AttachmentHost {
       this.#onRetired.push(() => answer('ended'))
       this.#agent.stop(graceMs)
     }
+  }
+
+  park({ fence }: ParkOrder, socket: Socket): void {
+    const answer = (resume: ParkAnswer['resume']) => `${JSON.stringify({ resume } satisfies ParkAnswer)}\n`
+    const isIdle =
+      fence >= this.#fence && !this.#parking && this.#agent === undefined && this.#journal.seal === undefined
+    if (!isIdle || !this.#terminals.areNone || !isAlone() || hasSharedMemory()) {
+      socket.end(answer(null))
+      return
+    }
+    this.#parking = true
+    socket.once('close', () => {
+      this.#parking = false
+    })
+    socket.write(answer({ ...this.#journal.place, fence: this.#fence }))
+    socket.resume()
   }
 
   #once(key: string, act: () => void): void {
@@ -119,4 +149,9 @@ export class Supervision implements AttachmentHost {
     this.#journal.append(encodeRecord('k', key, ' '))
     this.#agent?.stop(graceMs)
   }
+}
+
+/** Files in memory would be lost with the sandbox, whoever has made them. */
+function hasSharedMemory(): boolean {
+  return existsSync(SHARED_MEMORY) && readdirSync(SHARED_MEMORY).length > 0
 }

@@ -2,18 +2,20 @@ import { createServer } from 'node:net'
 import { parseArgs } from 'node:util'
 import { closeInheritedDescriptors } from './inherited-descriptors.ts'
 import { Journal } from './journal.ts'
-import { JOURNAL_FD, LISTEN_FD, PROXY_PORT, PROXY_SOCKET } from './protocol.ts'
+import { JOURNAL_FD, LISTEN_FD, MAX_JOURNAL_BYTES, PROXY_PORT, PROXY_SOCKET, type Resume } from './protocol.ts'
 import { forwardToProxy } from './proxy-forwarder.ts'
 import { Supervision } from './supervision.ts'
 
 /**
  * The first program of a sandbox: it owns the agent, journals its traffic and outlives every worker.
- * `--proxy-port` and `--proxy-socket` change the proxy's addresses for use outside a sandbox.
+ * `--proxy-port` and `--proxy-socket` change the proxy's addresses for use outside a sandbox. `--resume` has it go on where a parked
+ * one has stopped.
  */
 const { values } = parseArgs({
   options: {
     'proxy-port': { type: 'string', default: String(PROXY_PORT) },
     'proxy-socket': { type: 'string', default: PROXY_SOCKET },
+    resume: { type: 'string' },
   },
 })
 
@@ -29,6 +31,7 @@ for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGUSR1', 'SIGU
 closeInheritedDescriptors()
 
 const server = createServer()
-new Supervision(new Journal(JOURNAL_FD), server)
+const resume = values.resume === undefined ? undefined : (JSON.parse(values.resume) as Resume)
+new Supervision(new Journal(JOURNAL_FD, MAX_JOURNAL_BYTES, resume), server, resume?.fence)
 server.listen({ fd: LISTEN_FD })
 forwardToProxy(Number(values['proxy-port']), values['proxy-socket'])

@@ -25,6 +25,7 @@ export function parseWorkerMessage(line: string): WorkerMessage | undefined {
   if (isFields(value.port)) return parsePort(value.port)
   if (isFields(value.prepare)) return parsePrepare(value.prepare)
   if (isFields(value.retire)) return parseRetire(value.retire)
+  if (isFields(value.park)) return parsePark(value.park)
   if (value.all === 'STOP' || value.all === 'CONT') return { all: value.all }
   return undefined
 }
@@ -47,6 +48,10 @@ function parsePrepare({ line, rehearsal, ...fields }: Fields): WorkerMessage | u
 
 function parseRetire({ fence, graceMs }: Fields): WorkerMessage | undefined {
   return isOffset(fence) && isOffset(graceMs) ? { retire: { fence, graceMs } } : undefined
+}
+
+function parsePark({ fence }: Fields): WorkerMessage | undefined {
+  return isOffset(fence) ? { park: { fence } } : undefined
 }
 
 function parseProgram({ command, env, cwd }: Fields) {

@@ -53,7 +53,7 @@ function doorOf(driver: SandboxDriver): SupervisorDoor {
     attach: (leaseId, signal) => driver.attach(leaseId, signal),
     async isStopped(leaseId) {
       const state = await driver.stateOf(leaseId)
-      return state === 'freezing' || state === 'frozen'
+      return state === 'freezing' || state === 'frozen' || state === 'parked'
     },
   }
 }

@@ -92,8 +92,20 @@ export function serviceMetrics(
   return registry
 }
 
-/** Adds the load of this process's worker to a registry. */
-export function countLoad(registry: Registry, load: () => { readonly busy: number; readonly free: number }): void {
+/** Adds the load of this process's worker, and of its hosts, to a registry. */
+export function countLoad(
+  registry: Registry,
+  { load, atRest }: { load(): Record<'busy' | 'free', number>; atRest(): Record<'frozen' | 'parked', number> },
+): void {
+  new Gauge({
+    name: 'berth_sandboxes_at_rest',
+    help: "Sandboxes without a Run on this worker's hosts, by whether they have processes, as of its last sweep.",
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      for (const [state, count] of Object.entries(atRest())) this.set({ state }, count)
+    },
+  })
   new Gauge({
     name: 'berth_worker_hands',
     help: 'Runs that the worker of this process takes at most, by whether a Run is on them.',

@@ -69,7 +69,17 @@ const toy = (other: SandboxDriver) =>
       'serveProxy',
       'freeze',
     ] as const),
-    ...(['thaw', 'stateOf', 'endOrphans', 'keepOrphans', 'run', 'settleBaseline', 'hasDirectory', 'destroy'] as const),
+    ...([
+      'thaw',
+      'park',
+      'stateOf',
+      'endOrphans',
+      'keepOrphans',
+      'run',
+      'settleBaseline',
+      'hasDirectory',
+      'destroy',
+    ] as const),
     ...(['list', Symbol.asyncDispose] as const),
   ])
 

@@ -20,6 +20,7 @@ import { lowerScripts } from './files/lower-script.ts'
 import type { Blank } from './launch/blank.ts'
 import { openDriverContext } from './launch/driver-context.ts'
 import type { BubblewrapOptions } from './options.ts'
+import { openParking } from './parking.ts'
 import { openPool } from './pool.ts'
 import { leaseProcesses } from './processes/lease-processes.ts'
 import { objectsOf } from './ready-sandbox.ts'
@@ -47,10 +48,11 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
   const locked = createKeyedLock()
   const proxies = openLeaseProxies(instance, options)
   const freezer = openLeaseFreezer(leaseProcesses(context))
+  const parking = openParking(context, freezer)
   const poller =
     context.noLoopDisks === undefined
       ? undefined
-      : pollDisks(instance, { everyMs: DISK_POLL_MS, log, end: files => endProcesses(context, files.leaseId) })
+      : pollDisks(instance, { everyMs: DISK_POLL_MS, log, end: files => parking.end(files.leaseId) })
 
   const name = async (blank: Blank, leaseId: string) => {
     try {
@@ -113,10 +115,11 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
     freeze: leaseId =>
       locked(leaseId, async () => {
         proxies.deny(leaseId)
-        await freezer.freeze(leaseId)
+        if (!(await parking.isParked(leaseId))) await freezer.freeze(leaseId)
       }),
-    thaw: leaseId => locked(leaseId, () => freezer.thaw(leaseId)),
-    stateOf: leaseId => freezer.state(leaseId),
+    thaw: leaseId => locked(leaseId, async () => (await parking.wake(leaseId)) || (await freezer.thaw(leaseId))),
+    park: (leaseId, fence) => locked(leaseId, () => parking.park(leaseId, fence)),
+    stateOf: leaseId => parking.state(leaseId),
     endOrphans: leaseId => freezer.endOrphans(leaseId),
     keepOrphans: leaseId => freezer.keepOrphans(leaseId),
     async destroy(leaseId) {

@@ -10,7 +10,7 @@ import { layerBundle, systemBundle, writeTrust } from '../leases/trust-files.ts'
 import { writeVisibleFile } from '../leases/visible-files.ts'
 import { mountLowerTrees, shareBaselines } from './files/lower-trees.ts'
 import { mountSystemLayer } from './files/system-layer.ts'
-import type { Plan } from './launch/arguments.ts'
+import { insideCommand, type Plan, sandboxOptions } from './launch/arguments.ts'
 import type { Blank } from './launch/blank.ts'
 import type { DriverContext } from './launch/driver-context.ts'
 import { launch } from './launch/launch.ts'
@@ -52,7 +52,8 @@ export async function makeSandbox(
     ...(objects !== undefined && { objects }),
   })
   const userNamespacePath = blank.userNamespace?.map(uid)
-  await launch(blank, plan, { bwrapPath: host.bwrapPath, filterPath, userNamespacePath, tag: instance.tag })
+  const launched = { files, options: sandboxOptions(plan), command: insideCommand(plan), ...spec.bounds }
+  await launch(blank.socket, launched, { bwrapPath: host.bwrapPath, filterPath, userNamespacePath, tag: instance.tag })
   return uid
 }
 
@@ -62,6 +63,12 @@ function trust(files: LeaseFiles, authority: SandboxTrust, layer: string | undef
   writeTrust(files.run, system, authority)
   return system.path?.startsWith('/etc/') ? system.path : undefined
 }
+
+/** Returns the bounds that rlimits have to keep on this host. */
+export const rlimitsOf = (cgroups: DriverContext['cgroups']): Plan['rlimits'] => ({
+  memory: !cgroups?.controllers.has('memory'),
+  processes: !cgroups?.controllers.has('pids'),
+})
 
 function planOf(
   context: DriverContext,
@@ -80,9 +87,6 @@ function planOf(
     bundlesDir: options.bundlesDir,
     etcDir,
     processMasks,
-    rlimits: {
-      memory: !cgroups?.controllers.has('memory'),
-      processes: !cgroups?.controllers.has('pids'),
-    },
+    rlimits: rlimitsOf(cgroups),
   }
 }

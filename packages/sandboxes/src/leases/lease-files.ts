@@ -48,6 +48,8 @@ export const hostNames = {
   mark: 'mark',
   /** Which processes signals have stopped (`some` or `all`); absent while they run. */
   stopped: 'stopped',
+  /** Why there are no processes, and where they go on. */
+  parked: 'parked.json',
   /** The time when the processes last resumed. */
   thawed: 'thawed',
 } as const

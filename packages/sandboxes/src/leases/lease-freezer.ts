@@ -183,7 +183,7 @@ function orphansOf(tree: ProcessTree | undefined, since: number): SandboxProcess
 }
 
 /** Returns whether the supervisor's socket has no listener any more. */
-async function isDead(files: LeaseFiles): Promise<boolean> {
+export async function isDead(files: LeaseFiles): Promise<boolean> {
   try {
     ;(await attachToSupervisor(files)).destroy()
     return false

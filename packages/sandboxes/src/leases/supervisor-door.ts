@@ -8,14 +8,16 @@ import { isGroupStopped, isStopped } from '../linux/stopped-groups.ts'
 import { attachToSupervisor } from './attach.ts'
 import { readContainerRecord } from './container-record.ts'
 import { hostNames, leaseFiles } from './lease-files.ts'
+import { isDead } from './lease-freezer.ts'
 import { groupOf } from './lease-group.ts'
+import { hasParkedNote } from './parked-note.ts'
 
 /** The way to the supervisors of a host's sandboxes. */
 export interface SupervisorDoor {
   /** @throws SandboxGoneError if no supervisor listens */
   attach(leaseId: string, signal: AbortSignal): Promise<Duplex>
   /**
-   * Returns whether a sandbox was asked to stand still, as far as this process can see. Its supervisor may not answer then,
+   * Returns whether a sandbox was asked to stand still or is parked, as far as this process can see. Its supervisor may not answer then,
    * and its programs do not.
    */
   isStopped(leaseId: string): boolean | Promise<boolean>
@@ -27,9 +29,10 @@ export async function openSupervisorDoor(dataDir: string): Promise<SupervisorDoo
   const trees = parseTrees(await readFile('/proc/self/mountinfo', 'utf8'))
   return {
     attach: (leaseId, signal) => attachToSupervisor(leaseFiles(instance, leaseId), signal),
-    isStopped(leaseId) {
+    async isStopped(leaseId) {
       const files = leaseFiles(instance, leaseId)
       if (existsSync(join(files.host, hostNames.stopped))) return true
+      if (hasParkedNote(files) && (await isDead(files))) return true
       const container = readContainerRecord(files)?.group
       if (container !== undefined) return isStopped(container.version, container.dir)
       const group = groupOf(files)

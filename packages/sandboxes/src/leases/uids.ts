@@ -1,4 +1,4 @@
-import { renameSync, symlinkSync } from 'node:fs'
+import { readlinkSync, renameSync, symlinkSync } from 'node:fs'
 import { mkdir, readdir, readlink, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorCode, ignoring } from '@berth/platform/kit/system-errors.ts'
@@ -26,6 +26,8 @@ export interface Uids {
   /** Makes a claim another directory's. */
   move(uid: number, leaseDir: string): void
   release(leaseDir: string): Promise<void>
+  /** Returns whether a uid is still a directory's. */
+  holds(uid: number, leaseDir: string): boolean
   /** Lease directories that hold a claim. */
   owners(): Promise<string[]>
 }
@@ -63,6 +65,13 @@ export async function openUids(dir: string, base: number): Promise<Uids> {
       const fresh = join(dir, `${uid}.new`)
       symlinkSync(leaseDir, fresh)
       renameSync(fresh, join(dir, String(uid)))
+    },
+    holds(uid, leaseDir) {
+      try {
+        return readlinkSync(join(dir, String(uid))) === leaseDir
+      } catch {
+        return false
+      }
     },
     async release(leaseDir) {
       for (const { name, owner } of await claims()) {

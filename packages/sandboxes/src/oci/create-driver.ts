@@ -103,6 +103,8 @@ export async function createOciDriver(given: OciOptions): Promise<OciDriver> {
         await freezer.freeze(leaseId)
       }),
     thaw: leaseId => locked(leaseId, () => freezer.thaw(leaseId)),
+    // The processes of a container end with it.
+    park: async () => false,
     stateOf: leaseId => freezer.state(leaseId),
     endOrphans: leaseId => freezer.endOrphans(leaseId),
     keepOrphans: leaseId => freezer.keepOrphans(leaseId),

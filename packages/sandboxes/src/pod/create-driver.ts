@@ -156,6 +156,8 @@ export async function createPodDriver({ dataDir, log, ready }: PodOptions): Prom
       await askIfCurrent(leaseId, 'freeze', null)
     },
     thaw: async leaseId => readBoolean(await askIfCurrent(leaseId, 'thaw', false)),
+    // A pod has one sandbox in its life.
+    park: async () => false,
     stateOf: async leaseId => readState(await askIfCurrent(leaseId, 'stateOf', 'gone')),
     endOrphans: async leaseId => void (await askIfCurrent(leaseId, 'endOrphans', null)),
     async keepOrphans(leaseId) {

@@ -158,6 +158,7 @@ export function createRemoteDriver(
       await ask('freeze', { leaseId })
     },
     thaw: async leaseId => readBoolean(await ask('thaw', { leaseId })),
+    park: async (leaseId, fence) => readBoolean(await ask('park', { leaseId, fence })),
     stateOf: async leaseId => readState(await ask('stateOf', { leaseId })),
     endOrphans: async leaseId => void (await ask('endOrphans', { leaseId })),
     keepOrphans: async leaseId => void (await ask('keepOrphans', { leaseId })),

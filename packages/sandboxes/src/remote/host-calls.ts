@@ -113,6 +113,7 @@ export function hostCalls(parts: HostParts): CallHandlers {
     },
     freeze: onLease(id => driver.freeze(id)),
     thaw: onLease(id => driver.thaw(id)),
+    park: async ({ params }) => driver.park(leaseIdOf(params), Number((params as { fence: unknown }).fence)),
     stateOf: onLease(id => driver.stateOf(id)),
     endOrphans: onLease(id => driver.endOrphans(id)),
     keepOrphans: onLease(id => driver.keepOrphans(id)),

@@ -98,7 +98,13 @@ export function readLeaseIds(value: unknown): string[] {
   return ids
 }
 
-const states: ReadonlySet<unknown> = new Set(['running', 'freezing', 'frozen', 'gone'] satisfies SandboxState[])
+const states: ReadonlySet<unknown> = new Set([
+  'running',
+  'freezing',
+  'frozen',
+  'parked',
+  'gone',
+] satisfies SandboxState[])
 
 export function readState(value: unknown): SandboxState {
   if (!states.has(value)) throw new LineBroken('not the state of a sandbox')

@@ -61,8 +61,12 @@ const standIn = `
   process.on('uncaughtException', () => {})
   require('node:net').createServer({ allowHalfOpen: true }, socket => {
     let script = ''
-    socket.on('data', part => { script += part })
+    socket.on('data', part => {
+      script += part
+      if (/^{"park".*\\n/.test(script)) socket.end('{"resume":null}\\n')
+    })
     socket.on('end', () => {
+      if (socket.writableEnded) return
       const { all } = /^{"all"/.test(script) ? JSON.parse(script) : {}
       if (all) {
         try { process.kill(-1, 'SIG' + all) } catch {}
@@ -400,6 +404,13 @@ export function sandboxDriverContract(name: string, makeSubject: () => Promise<C
         await driver.destroy(lease)
         expect(await gone(lease)).toBe(true)
         expect(await driver.stateOf(lease)).toBe('gone')
+      })
+
+      it('is not parked if its command does not agree, and runs on', async () => {
+        const lease = await make()
+        expect(await subject.driver.park(lease, 1)).toBe(false)
+        expect(await subject.driver.stateOf(lease)).toBe('running')
+        expect(await out(lease, 'echo still here')).toBe('still here')
       })
 
       it('loses with endOrphans only the orphans since its last thaw or keepOrphans, and their descendants', async () => {

@@ -22,6 +22,7 @@ export function driverOfPods(pods: PodsOfLeases): SandboxDriver {
         | 'writeInputs'
         | 'freeze'
         | 'thaw'
+        | 'park'
         | 'stateOf'
         | 'endOrphans'
         | 'keepOrphans'
@@ -47,6 +48,7 @@ export function driverOfPods(pods: PodsOfLeases): SandboxDriver {
     writeInputs: at('writeInputs'),
     freeze: at('freeze'),
     thaw: at('thaw'),
+    park: at('park'),
     stateOf: at('stateOf'),
     endOrphans: at('endOrphans'),
     keepOrphans: at('keepOrphans'),

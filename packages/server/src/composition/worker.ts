@@ -91,6 +91,7 @@ export interface WorkerParts {
   readonly hosts: Hosts
   /** The Runs that it works on, and how many more it would take. */
   load(): Worker['load']
+  atRest(): Sweeper['atRest']
   /** The port that hosts dial; null if none may. */
   hostsPort(): number | null
 }
@@ -129,11 +130,13 @@ export async function openWorker(
   }
   const queues = [reviewQueue, publicationQueue, mergeQueue, followQueue, fileRequestQueue].map(of => of(delivery))
   const { fenceMs } = settings.worker.limits
+  const givesBack = async () => settings.leases.stopGivesBack && (await servesAlone(settings.dataDir))
+  const sweeper = new Sweeper(execution, givesBack)
   return {
     services: [
       new RuntimeAnnouncer(execution),
       worker,
-      new Sweeper(execution, async () => settings.leases.stopGivesBack && (await servesAlone(settings.dataDir))),
+      sweeper,
       new AgentKeeper(execution),
       new TerminalKeeper(execution, settings.console),
       new PeriodicTasks([
@@ -147,6 +150,7 @@ export async function openWorker(
     ],
     hosts: execution.hosts,
     load: () => worker.load,
+    atRest: () => sweeper.atRest,
     platform: driver?.describe() ?? ['this process makes no sandboxes of its own: hosts dial it'],
     hostsPort: () => far?.port ?? null,
   }

@@ -21,6 +21,11 @@ export class Terminals {
   readonly #exited = new Map<string, Terminal>()
   readonly #ended = new Set<string>()
 
+  /** Returns whether there is no terminal, and no output that a page may still come for. */
+  get areNone(): boolean {
+    return this.#terminals.size === 0 && this.#exited.size === 0
+  }
+
   /** Carries out an order and answers it. @param socket nothing reads it; it is closed, or the terminal's from here on */
   take(order: TerminalOrder, socket: Socket): void {
     const live = this.#terminals.get(order.id)

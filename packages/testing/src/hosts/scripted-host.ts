@@ -91,6 +91,7 @@ export class ScriptedHost {
       freeze: onLease('freeze', id => void frozen.add(id)),
       thaw: onLease('thaw', id => frozen.delete(id)),
       stateOf: onLease('stateOf', id => (!this.sandboxes.has(id) ? 'gone' : frozen.has(id) ? 'frozen' : 'running')),
+      park: onLease('park', () => false),
       serveProxy: onLease('serveProxy', () => null),
       endOrphans: onLease('endOrphans', () => null),
       keepOrphans: onLease('keepOrphans', () => null),

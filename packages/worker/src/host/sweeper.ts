@@ -20,9 +20,10 @@ import { LoopingService } from '@berth/platform/kit/looping-service.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
 import { logFailure } from '@berth/platform/storage/postgres/log-failure.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
+import type { SandboxState } from '@berth/sandboxes/driver.ts'
 import { atHost, type WorkerContext } from '../claim/execution-context.ts'
 import { isTrial } from '../images/start-once.ts'
-import { freezeAtRest } from '../workspace/freeze-lease.ts'
+import { freezeAtRest, isAtRest } from '../workspace/freeze-lease.ts'
 import { WorkByHost } from './work-by-host.ts'
 
 /** On shutdown, waits this long for sandboxes that end and are being destroyed; the next start destroys the rest. */
@@ -39,6 +40,8 @@ export class Sweeper extends LoopingService {
   /** Sandboxes that are being destroyed; one that hangs delays nothing else. */
   readonly #destroying = new Map<string, Promise<void>>()
   readonly #hosts = new WorkByHost()
+  /** By host: the states of its sandboxes without a Run at its last sweep. */
+  readonly #states = new Map<string, readonly (SandboxState | null)[]>()
   readonly #givesBackAtStop: () => Promise<boolean>
   #unsubscribe = () => {}
 
@@ -87,6 +90,13 @@ export class Sweeper extends LoopingService {
     await this.#clear(own)
   }
 
+  /** Counts the sandboxes at rest of the held hosts, as their last sweeps found them. */
+  get atRest(): Readonly<Record<'frozen' | 'parked', number>> {
+    const states = this.#context.hosts.ids().flatMap(id => this.#states.get(id) ?? [])
+    const count = (wanted: SandboxState) => states.filter(state => state === wanted).length
+    return { frozen: count('frozen'), parked: count('parked') }
+  }
+
   /** Sweeps the leases and sandboxes of the held hosts once. Any process ends leases that are due and those of lost hosts. */
   async round(): Promise<void> {
     const { db, clock, hosts } = this.#context
@@ -114,7 +124,9 @@ export class Sweeper extends LoopingService {
   }
 
   async #sweep(host: Host, leases: readonly LeaseRow[]): Promise<void> {
-    for (const lease of leases) await this.#check(lease)
+    const states: (SandboxState | null)[] = []
+    for (const lease of leases) states.push(await this.#check(lease))
+    this.#states.set(host.id, states)
     await this.#clear(host).catch(error => {
       if (error instanceof DatabaseUnavailable) throw error
       this.#context.log.warn({ err: error, host: host.id }, 'the sandboxes of a host could not be swept')
@@ -154,18 +166,26 @@ export class Sweeper extends LoopingService {
   /**
    * Ends a lease whose sandbox is gone, and freezes a sandbox that runs. That happens after a worker died between the
    * end of a Run and the freeze, or after a process withstood the signals. A failure here does not stop the sweep.
+   * @returns the state that it was found in; null if that is not known
    */
-  async #check({ organization_id: organizationId, session_id: sessionId, id, host }: LeaseRow): Promise<void> {
+  async #check({
+    organization_id: organizationId,
+    session_id: sessionId,
+    id,
+    host,
+  }: LeaseRow): Promise<SandboxState | null> {
     const { hosts, log } = this.#context
-    if (!hosts.holds(host)) return
+    if (!hosts.holds(host)) return null
     const context = atHost(this.#context, host)
     try {
       const state = await context.driver.stateOf(id)
       if (state === 'gone') await this.#end(organizationId, sessionId, id, 'lost')
-      else if (state !== 'frozen') await freezeAtRest(context, { organizationId, sessionId })
+      else if (!isAtRest(state)) await freezeAtRest(context, { organizationId, sessionId })
+      return state
     } catch (error) {
       if (error instanceof DatabaseUnavailable) throw error
       log.error({ err: error, leaseId: id }, 'a sandbox at rest could not be looked at or frozen')
+      return null
     }
   }
 

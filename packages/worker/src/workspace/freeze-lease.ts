@@ -4,6 +4,7 @@ import { findRun } from '@berth/core/sessions/runs/run-sql.ts'
 import { isKeptAwake } from '@berth/core/sessions/terminals/terminal-sql.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
+import type { SandboxState } from '@berth/sandboxes/driver.ts'
 import { stateOnceStopped } from '../apply/while-frozen.ts'
 import { ClaimLost, type RunClaim } from '../claim/claim.ts'
 import { type ExecutionContext, egressOf } from '../claim/execution-context.ts'
@@ -68,4 +69,5 @@ export async function thawForTerminal(context: ExecutionContext, key: SessionKey
   })
 }
 
-const isAtRest = (state: string): boolean => state === 'frozen' || state === 'gone'
+/** Returns whether a sandbox has no process that runs. */
+export const isAtRest = (state: SandboxState): boolean => ['frozen', 'parked', 'gone'].includes(state)

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isNewestWorkSealed } from '@berth/core/checkpoints/checkpoint-sql.ts'
 import type { LeaseRow } from '@berth/core/sessions/leases/lease-sql.ts'
 import { isKeptAwake } from '@berth/core/sessions/terminals/terminal-sql.ts'
@@ -11,6 +12,8 @@ import { freezeAtRest } from './freeze-lease.ts'
 const GRACE_MS = 1_000
 /** Besides the grace: a sandbox that was frozen for long may have to read its pages from disk. */
 const PATIENCE_MS = 20_000
+/** Before the tries to park: what was killed with an agent may take a moment to go. */
+const PAUSES_MS = [0, 50, 500]
 
 /**
  * Ends the agent of a sandbox at rest, whose conversation is sealed; the next Run's worker finds its end in the journal, and
@@ -19,6 +22,8 @@ const PATIENCE_MS = 20_000
  * No lock is held meanwhile, so a Run may begin. Its worker attaches with a higher token: before the order arrives, and the
  * supervisor refuses it; or after, and the supervisor passes nothing on to the agent that ends. The prompt then
  * follows that end in the journal, and is given to the next.
+ *
+ * If nothing else is left in the sandbox, it is parked then.
  *
  * @returns `kept` if the agent has processes that would end with it; `busy` if the sandbox is not at rest
  */
@@ -30,6 +35,7 @@ export async function retireIdleAgent(
   const { db, driver, clock } = context
   const key: SessionKey = { organizationId: lease.organization_id, sessionId: lease.session_id }
   if (!(await isNewestWorkSealed(db, key))) return 'unsealed'
+  if ((await driver.stateOf(lease.id)) === 'parked') return 'ended'
   const fence = await db.transaction(async tx => {
     const token = await unclaimedToken(tx, key)
     if (token === null || (await isKeptAwake(tx, lease.id, clock.now()))) return null
@@ -41,8 +47,30 @@ export async function retireIdleAgent(
     const within = AbortSignal.any([signal, AbortSignal.timeout(GRACE_MS + PATIENCE_MS)])
     const stream = await driver.attach(lease.id, within)
     const answer = await retireAgent(stream, { fence, graceMs: GRACE_MS }, within)
-    return answer === 'refused' ? 'busy' : answer
+    if (answer !== 'ended') return answer === 'refused' ? 'busy' : answer
+    await park(context, key, lease.id, fence, within)
+    return answer
   } finally {
     await freezeAtRest(context, key)
+  }
+}
+
+/** Ends a sandbox in which nothing is left, under the row's lock: no Run begins meanwhile, and no terminal. */
+async function park(
+  { db, driver, clock }: ExecutionContext,
+  key: SessionKey,
+  leaseId: string,
+  fence: number,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const pauseMs of PAUSES_MS) {
+    await sleep(pauseMs, undefined, { signal })
+    const isOver = await db.transaction(async tx => {
+      if ((await unclaimedToken(tx, key)) !== fence || (await isKeptAwake(tx, leaseId, clock.now()))) return true
+      // The sweeper may have frozen it meanwhile.
+      await driver.thaw(leaseId)
+      return driver.park(leaseId, fence)
+    })
+    if (isOver) return
   }
 }

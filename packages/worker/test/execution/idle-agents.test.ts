@@ -48,8 +48,33 @@ const commandLines = (pids: readonly number[]) =>
 const agentEnds = (session: Session, command: string) =>
   until('the end of the idle agent', async () => {
     const found = await programs(session)
-    return found.length > 0 && !found.some(line => line.includes(command))
+    return !found.some(line => line.includes(command))
   })
+
+test('an idle agent that leaves nothing running ends with its sandbox, and the next turn goes on with all it knew', async () => {
+  const { api } = service.test
+  const write = 'echo kept | tee /tmp/file ~/file file; export WORD=harbour'
+  service.upstream.next(
+    says({ calls: [{ name: 'bash', args: { command: write } }] }),
+    says({ text: 'The word is harbour.' }),
+  )
+  const session = await api.createSession({}, 'Remember a word')
+  await endedRun(api, session, session.activeRunId ?? '')
+  const lease = await leaseOf(service.test.db.database, session)
+  await until('an end of all processes', async () => (await programs(session)).length === 0)
+  for (const word of ['cat', 'wc']) {
+    service.upstream.next(
+      says({ calls: [{ name: 'bash', args: { command: `${word} /tmp/file ~/file file` } }] }),
+      says({ text: 'It is harbour.' }),
+    )
+    const again = await next(session, 'Which word?')
+    expect(outcomeOf(again)).toBe('completed completed - 1')
+    expect(JSON.stringify(activitiesOf(again))).toContain(word === 'cat' ? 'kept' : 'total')
+    expect(JSON.stringify(service.upstream.requests.at(-1)?.body)).toContain('The word is harbour.')
+    await until('an end of all processes', async () => (await programs(session)).length === 0)
+  }
+  expect(await leaseOf(service.test.db.database, session)).toBe(lease)
+})
 
 test('an idle agent ends and its sandbox stays, with what it left running; the next turn goes on', async () => {
   const { api } = service.test
@@ -123,7 +148,7 @@ test('an agent whose worker died after the seal is ended by the next', async () 
   await next.use(new AgentKeeper(context)).start()
   await until('the end of the agent', async () => {
     const pids = await sandboxProcesses(bench.test.dataDir, await leaseOf(bench.test.db.database, session))
-    return pids.length > 0 && !(await commandLines(pids)).some(line => line.includes('agent.js'))
+    return !(await commandLines(pids)).some(line => line.includes('agent.js'))
   })
   const run = await bench.next(session, 'recall')
   expect(outcomeOf(run)).toBe('completed completed - 1')

@@ -1,7 +1,7 @@
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import type { LeaseRow } from './lease-sql.ts'
 
-/** A lease with an agent that nobody asks anything. */
+/** A lease with an agent that nobody asks anything, or that has ended. */
 export interface IdleAgentRow extends LeaseRow {
   /** When its Session's newest Run ended. */
   readonly idle_since: Date
@@ -26,7 +26,7 @@ export async function findIdleAgents(
         where r.organization_id = l.organization_id and r.session_id = l.session_id
       ) newest
       where l.host = any ($1) and l.state = 'attached' and l.ended_at is null
-        and l.agent_state not in ('none', 'exited') and (l.agent_loads_sessions or l.runtime = any ($3))
+        and l.agent_state <> 'none' and (l.agent_state = 'exited' or l.agent_loads_sessions or l.runtime = any ($3))
         and not newest.active and newest.ended_at <= $2
         and not exists (
           select 1 from sessions s

@@ -89,8 +89,13 @@ function userNamespaceOptions(plan: Plan): readonly string[] {
   return ['--unshare-user', ...noNesting, '--uid', id, '--gid', id, '--cap-drop', 'ALL']
 }
 
+/** The parts of a plan for what runs inside. */
+export type InsidePlan = Pick<Plan, 'uid' | 'privileged' | 'rlimits'> & {
+  readonly spec: Pick<SandboxSpec, 'bounds' | 'command'>
+}
+
 /** Returns the command for bubblewrap: it sets limits, drops to the lease's uid, and runs the sandbox's command. */
-export function insideCommand(plan: Plan): readonly string[] {
+export function insideCommand(plan: InsidePlan): readonly string[] {
   const { bounds, command } = plan.spec
   const limits = [
     ...(plan.rlimits.processes ? [`--nproc=${bounds.processes}`] : []),

@@ -1,11 +1,9 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { knownSecrets } from '@berth/platform/kit/redactor.ts'
-import { hostNames } from '../../leases/lease-files.ts'
+import { hostNames, type LeaseFiles } from '../../leases/lease-files.ts'
 import { markArguments } from '../processes/marked-processes.ts'
-import { insideCommand, type Plan, sandboxOptions } from './arguments.ts'
-import type { Blank } from './blank.ts'
 
 /**
  * The descriptor from which bubblewrap reads its arguments. Below it are the standard streams, the listener and the
@@ -33,20 +31,31 @@ export interface Launcher {
   readonly tag: string
 }
 
+/** A sandbox to start. */
+export interface Launch {
+  readonly files: LeaseFiles
+  /** Of bubblewrap, without those that every launch has. */
+  readonly options: readonly string[]
+  /** What runs inside, with the programs that set limits and drop privileges. */
+  readonly command: readonly string[]
+  readonly fileSizeBytes: number
+}
+
 /** The sandbox could not be started. The message holds bubblewrap's output. */
 export class LaunchError extends Error {
   override readonly name = 'LaunchError'
 }
 
 /**
- * Turns a blank's shell into the planned sandbox. It returns once every mount and bound exists. Only the drop of
+ * Turns a waiting shell into a sandbox. It returns once every mount and bound exists. Only the drop of
  * privileges and the command remain; if they fail, the sandbox is gone. From then on nothing ties the sandbox to this
  * process. Arguments and script are finished files before the shell learns of them: a stream cut off by this process's
  * death would run a shorter, less isolated command line.
+ * @param socket the shell's
  */
-export async function launch(blank: Blank, plan: Plan, launcher: Launcher): Promise<void> {
+export async function launch(socket: Socket, sandbox: Launch, launcher: Launcher): Promise<void> {
   const { bwrapPath, filterPath, userNamespacePath, tag } = launcher
-  const { host, leaseId } = plan.files
+  const { host, leaseId } = sandbox.files
   const enter = userNamespacePath === undefined ? [] : ['--userns2', String(USER_NAMESPACE_FD)]
   const options = ['--args', String(ARGUMENTS_FD), '--seccomp', String(FILTER_FD), ...enter]
   const opened = [
@@ -54,16 +63,26 @@ export async function launch(blank: Blank, plan: Plan, launcher: Launcher): Prom
     `${FILTER_FD}< ${quoted(filterPath)}`,
     ...(userNamespacePath === undefined ? [] : [`${USER_NAMESPACE_FD}< ${quoted(userNamespacePath)}`]),
   ]
-  const bwrap = [bwrapPath, ...options, ...markArguments(tag, leaseId), '--', ...insideCommand(plan)]
-  const blocks = Math.max(1, Math.floor(plan.spec.bounds.fileSizeBytes / BLOCK_BYTES))
+  const bwrap = [bwrapPath, ...options, ...markArguments(tag, leaseId), '--', ...sandbox.command]
+  const blocks = Math.max(1, Math.floor(sandbox.fileSizeBytes / BLOCK_BYTES))
   const script = [
     `exec ${opened.join(' ')} || exit 99`,
     `cd / && ulimit -f ${blocks} || exit 98`,
     `exec ${bwrap.map(quoted).join(' ')}`,
   ]
-  writeFileSync(join(host, hostNames.arguments), sandboxOptions(plan).join('\0'), { mode: 0o600 })
+  writeOptions(host, sandbox.options)
   writeFileSync(join(host, hostNames.script), `${script.join('\n')}\n`, { mode: 0o600 })
-  if (!(await reachesMilestone(blank.socket))) throw new LaunchError(`the sandbox did not start: ${logOf(host)}`)
+  if (!(await reachesMilestone(socket))) throw new LaunchError(`the sandbox did not start: ${logOf(host)}`)
+}
+
+/**
+ * Writes bubblewrap's options for a launch, atomically: another process may read them for the next one, and the beginning of them
+ * would make a less isolated sandbox.
+ */
+export function writeOptions(host: string, options: readonly string[]): void {
+  const path = join(host, hostNames.arguments)
+  writeFileSync(`${path}.new`, options.join('\0'), { mode: 0o600 })
+  renameSync(`${path}.new`, path)
 }
 
 /** Quotes a word for a POSIX shell, whatever it contains. */

@@ -19,16 +19,16 @@ const WAIT =
 
 /**
  * Starts a shell with the descriptors for the sandbox's first command: the listening socket as 3, the journal as 4.
- * Both files lie in `host`, which no sandbox sees.
+ * Both files lie in `host`, which no sandbox sees. A journal that is there goes on.
  */
 export async function startWaitingShell(
   host: string,
   shell: LaunchShell,
   joinFiles: readonly string[],
 ): Promise<{ readonly shell: ChildProcess; readonly socket: Socket }> {
-  const { O_RDWR, O_WRONLY, O_APPEND, O_CREAT, O_EXCL } = constants
-  const journal = openSync(join(host, hostNames.journal), O_RDWR | O_CREAT | O_EXCL, 0o600)
-  const log = openSync(join(host, hostNames.log), O_WRONLY | O_APPEND | O_CREAT | O_EXCL, 0o600)
+  const { O_RDWR, O_WRONLY, O_APPEND, O_CREAT } = constants
+  const journal = openSync(join(host, hostNames.journal), O_RDWR | O_CREAT, 0o600)
+  const log = openSync(join(host, hostNames.log), O_WRONLY | O_APPEND | O_CREAT, 0o600)
   try {
     return await withListener(host, async listener => {
       const args = [...shell.options, '-c', shell.closing + WAIT, 'berth-blank', ...joinFiles]
