@@ -90,6 +90,7 @@ async function makePages(api: Api, delivered: unknown): Promise<typeof pages> {
       panel => [`session-${panel}`, `${one}?panel=${panel}`] as const,
     ),
     ['review', `${one}/review`],
+    ['compare', `${one}/compare/${asking.id}`],
     ['pull-requests', '/pull-requests?everyone=true'],
     ['pull', `/pulls/${repositoryId}/${number}`],
     ['environments', '/environments'],

@@ -18,6 +18,7 @@ const visitors: Visitor[] = []
 let page: Page
 let memberPage: Page
 let memberId: string
+let membershipId: string
 /** A colleague who administers by a program. */
 let colleague: Awaited<ReturnType<Accounts['person']>>
 beforeAll(async () => {
@@ -34,6 +35,7 @@ beforeAll(async () => {
   page = await signIn(admin.email)
   memberPage = await signIn(member.email)
   memberId = member.personId
+  membershipId = admin.membershipId
 })
 afterAll(() => stack.disposeAsync())
 
@@ -141,6 +143,35 @@ describe('a member', () => {
     expect(await memberPage.getByRole('region', { name: 'Budgets' }).count()).toBe(0)
     await memberPage.goto(`${accounts.test.url}/organization/limits`)
     await memberPage.getByRole('heading', { name: 'Not for your role' }).waitFor()
+  })
+})
+
+describe('an administrator who becomes a member while a page is open', () => {
+  const setRole = (role: 'admin' | 'member') =>
+    accounts.test.db.database.query('update memberships set role = $2 where id = $1', [membershipId, role])
+
+  it('is told by the next action, keeps what was typed, and goes on to other pages', async () => {
+    await page.goto(`${accounts.test.url}/organization/limits`)
+    const bounds = form('Bounds of a Run')
+    await bounds.getByRole('textbox').first().fill('3')
+    await setRole('member')
+    await bounds.getByRole('button', { name: 'Save' }).click()
+    await bounds.getByRole('alert').getByText('You may not do this').waitFor()
+    expect(await bounds.getByRole('textbox').first().inputValue()).toBe('3')
+    expect(await pageFaults(page)).toEqual([])
+    await page.getByRole('link', { name: 'Audit log' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Audit log' }).waitFor()
+    await page.getByText('You may not do this').waitFor()
+    await page.reload()
+    await page.getByRole('heading', { name: 'Not for your role' }).waitFor()
+  })
+
+  it('acts again as soon as the role is back', async () => {
+    await setRole('admin')
+    await page.goto(`${accounts.test.url}/organization/limits`)
+    await form('Bounds of a Run').getByRole('textbox').first().fill('4')
+    await form('Bounds of a Run').getByRole('button', { name: 'Save' }).click()
+    await form('Bounds of a Run').getByText('Saved.').waitFor()
   })
 })
 

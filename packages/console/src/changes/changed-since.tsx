@@ -10,19 +10,46 @@ import { type DifferentFile, differentFiles, leadToSame, textOf } from './revisi
 
 const LineDiff = lazy(() => import('../transcript/line-diff.tsx'))
 
-/** The differences between two revisions of a Session's changes, file by file. */
-export function ChangedSince(props: { sessionId: string; before: Review; now: Review }) {
+interface Compared {
+  readonly sessionId: string
+  /** The Session of the first revision, if it is another one. */
+  readonly beforeId?: string
+  readonly before: Review
+  readonly now: Review
+  readonly labels?: Labels
+}
+
+/** How the two revisions are called: if no file differs, and of a file that one or both of them have. */
+interface Labels {
+  readonly none: string
+  readonly before: string
+  readonly now: string
+  readonly both: string
+}
+
+const sinceRead: Labels = {
+  none: 'It is another revision, although no file could be seen to differ. Read the changes again.',
+  before: 'no longer changed',
+  now: 'newly changed',
+  both: 'changed again',
+}
+
+/** The differences between two revisions of a Session's changes, or of the changes of two Sessions, file by file. */
+export function ChangedSince(props: Compared) {
   const files = differentFiles(props.before, props.now)
   if (files.length === 0)
     return (
       <p className="text-[0.8125rem] text-ink-2">
-        {props.before.revision === props.now.revision
+        {props.before.revision === props.now.revision && props.labels === undefined
           ? 'No file differs from what you read.'
-          : 'It is another revision, although no file could be seen to differ. Read the changes again.'}
+          : (props.labels ?? sinceRead).none}
       </p>
     )
   return (
-    <ul aria-label="Changed since you read" className="flex flex-col gap-1.5">
+    <ul
+      aria-label={props.labels === undefined ? 'Changed since you read' : 'Files that differ'}
+      className="flex flex-col gap-1.5"
+    >
       {files.map(file => (
         <ChangedFile key={file.path} file={file} {...props} />
       ))}
@@ -30,7 +57,7 @@ export function ChangedSince(props: { sessionId: string; before: Review; now: Re
   )
 }
 
-function ChangedFile(props: { sessionId: string; before: Review; now: Review; file: DifferentFile }) {
+function ChangedFile(props: Compared & { file: DifferentFile }) {
   const { file } = props
   const [open, setOpen] = useState(false)
   return (
@@ -43,32 +70,31 @@ function ChangedFile(props: { sessionId: string; before: Review; now: Review; fi
       >
         <ChevronRight className={`size-3.5 shrink-0 text-ink-3 ${open ? 'rotate-90' : ''}`} aria-hidden />
         <code className="min-w-0 flex-1 truncate font-mono">{printableLine(file.path)}</code>
-        <span className="shrink-0 text-ink-3">{wordOf(file)}</span>
+        <span className="shrink-0 text-ink-3">{labelOf(file, props.labels ?? sinceRead)}</span>
       </button>
       {open && <Lines {...props} />}
     </li>
   )
 }
 
-const wordOf = ({ before, now, compared }: DifferentFile) => {
+const labelOf = ({ before, now, compared }: DifferentFile, labels: Labels) => {
   if (!compared) return 'could not be compared'
-  return before === null ? 'newly changed' : now === null ? 'no longer changed' : 'changed again'
+  return before === null ? labels.now : now === null ? labels.before : labels.both
 }
 
-function Lines(props: { sessionId: string; before: Review; now: Review; file: DifferentFile }) {
-  const { sessionId, before, now, file } = props
+function Lines({ sessionId, beforeId = sessionId, before, now, file }: Compared & { file: DifferentFile }) {
   const texts = useQuery({
-    queryKey: ['session', sessionId, 'between', before.revision, now.revision, file.path],
+    queryKey: ['session', sessionId, 'between', beforeId, before.revision, now.revision, file.path],
     // Two revisions stay as they are; only lines that were not there may come.
     staleTime: ({ state }) => (state.data === null ? 0 : Number.POSITIVE_INFINITY),
     queryFn: async () => {
-      const read = async ({ revision }: Review, at: number | null) => {
+      const read = async (id: string, { revision }: Review, at: number | null) => {
         if (at === null) return null
-        const { patch, expandable, truncated } = await readReviewFile(sessionId, revision, at, everyLine)
+        const { patch, expandable, truncated } = await readReviewFile(id, revision, at, everyLine)
         // Without every line there is nothing to compare.
         return expandable && !truncated && patch !== null ? parsePatch(patch)[0] : undefined
       }
-      const [old, fresh] = await Promise.all([read(before, file.before), read(now, file.now)])
+      const [old, fresh] = await Promise.all([read(beforeId, before, file.before), read(sessionId, now, file.now)])
       if (old === undefined || fresh === undefined) return null
       // A revision that leaves the file alone has it as it was before all changes.
       return {

@@ -43,8 +43,10 @@ export function DiffView(props: {
   goTo?: GoToFile
   /** Hears of the file that is in view. */
   onCurrent?: (at: number) => void
+  /** Names this one of two on a page, which single keys cannot tell apart. */
+  beside?: string | undefined
 }) {
-  const { sessionId, onCurrent } = props
+  const { sessionId, onCurrent, beside } = props
   const review = useReviewFiles(sessionId, props.review)
   const [{ split, wrap }, prefer] = useDiffPreferences()
   const [width, setWidth] = useState(0)
@@ -118,7 +120,7 @@ export function DiffView(props: {
     coloursOf,
     onComment: commentOn,
   }
-  useFileKeys({ review, current, goTo })
+  useFileKeys(beside === undefined ? { review, current, goTo } : null)
 
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.target !== scroller.current) return
@@ -200,8 +202,8 @@ export function DiffView(props: {
         ref={attach}
         tabIndex={0}
         role="region"
-        aria-label="Changed lines"
-        aria-keyshortcuts="ArrowDown ArrowUp Enter n p u v"
+        aria-label={beside === undefined ? 'Changed lines' : `Changed lines: ${beside}`}
+        aria-keyshortcuts={`ArrowDown ArrowUp Enter${beside === undefined ? ' n p u v' : ''}`}
         onKeyDown={onKeyDown}
         onWheel={() => setAimed(null)}
         onTouchMove={() => setAimed(null)}
@@ -282,13 +284,14 @@ function useRows({ files }: ReviewFiles, split: boolean): readonly DiffRow[] {
 }
 
 /** `n` and `p` go to the next file and the one before, `u` to the next unviewed one; `v` marks the one on screen. */
-function useFileKeys(view: { review: ReviewFiles; current: number; goTo: (at: number) => void }) {
+function useFileKeys(view: { review: ReviewFiles; current: number; goTo: (at: number) => void } | null) {
   const now = useRef(view)
   useEffect(() => {
     now.current = view
   })
   useEffect(() => {
     const onKey = (event: globalThis.KeyboardEvent) => {
+      if (now.current === null) return
       const { review, current, goTo } = now.current
       const key = singleKeyOf(event)
       if (key === 'n') goTo(Math.min(current + 1, review.files.length - 1))

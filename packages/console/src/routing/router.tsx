@@ -77,6 +77,12 @@ const reviewRoute = createRoute({
   component: lazyRouteComponent(() => import('../changes/review-page.tsx'), 'ReviewPage'),
 })
 
+const compareRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/sessions/$sessionId/compare/$otherId',
+  component: lazyRouteComponent(() => import('../compare/compare-page.tsx'), 'ComparePage'),
+})
+
 const pullRequestsRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/pull-requests',
@@ -128,6 +134,7 @@ const routeTree = rootRoute.addChildren([
     newSessionRoute,
     sessionRoute,
     reviewRoute,
+    compareRoute,
     pullRequestsRoute,
     pullRoute,
     environmentsRoute,

@@ -135,6 +135,8 @@ export const to = {
   pull: (repositoryId: string, number: number, search: PullSearch = {}) =>
     ({ to: '/pulls/$repositoryId/$number', params: { repositoryId, number }, search }) as const,
   review: (sessionId: string) => ({ to: '/sessions/$sessionId/review', params: { sessionId } }) as const,
+  compare: (sessionId: string, otherId: string) =>
+    ({ to: '/sessions/$sessionId/compare/$otherId', params: { sessionId, otherId } }) as const,
   environments: (search: EnvironmentListSearch = {}) => ({ to: '/environments', search }) as const,
   newEnvironment: () => ({ to: '/environments/new' }) as const,
   environment: (environmentId: string, search: EnvironmentSearch = {}) =>

@@ -55,6 +55,10 @@ export function Details({ session }: { session: Session }) {
             <Link {...to.session(session.parent.sessionId)} className="text-accent hover:underline">
               another Session
             </Link>
+            {' · '}
+            <Link {...to.compare(session.parent.sessionId, session.id)} className="text-accent hover:underline">
+              Compare
+            </Link>
           </Fact>
         )}
         <Fact name="Created">{new Date(session.createdAt).toLocaleString()}</Fact>

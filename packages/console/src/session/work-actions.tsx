@@ -1,7 +1,17 @@
 import type { Session } from '@berth/client'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { Archive, Ellipsis, GitFork, GitMerge, Link2, PencilLine, Search, SquareTerminal } from 'lucide-react'
+import {
+  Archive,
+  Ellipsis,
+  GitCompare,
+  GitFork,
+  GitMerge,
+  Link2,
+  PencilLine,
+  Search,
+  SquareTerminal,
+} from 'lucide-react'
 import { useRef, useState } from 'react'
 import { berth } from '../api/client.ts'
 import { queryClient } from '../api/queries.ts'
@@ -59,6 +69,14 @@ export function WorkActions({ session, onRename, onFind }: Props) {
         <MenuItem icon={GitFork} reason={forbids('fork')} onSelect={() => fork.mutate()}>
           Fork
         </MenuItem>
+        {session.parent !== null && (
+          <MenuItem
+            icon={GitCompare}
+            onSelect={() => void navigate(to.compare(session.parent?.sessionId ?? '', session.id))}
+          >
+            Compare with the original
+          </MenuItem>
+        )}
         <MenuItem icon={Link2} onSelect={() => void navigator.clipboard.writeText(session.sessionUrl)}>
           Copy link
         </MenuItem>

@@ -190,6 +190,7 @@ function SelectionBar(props: {
 
 function Selected(props: Parameters<typeof SelectionBar>[0] & { first: ListedSession }) {
   const { selection, selected, first, onArchive, onSnooze } = props
+  const [, second] = selected
   const can = useSessionsCan(selected.map(({ session }) => session))
   return (
     <div
@@ -204,6 +205,11 @@ function Selected(props: Parameters<typeof SelectionBar>[0] & { first: ListedSes
       <Button variant="quiet" onClick={selection.clear}>
         Clear
       </Button>
+      {second !== undefined && selected.length === 2 && (
+        <Link {...to.compare(second.session.id, first.session.id)} className={buttonClass()}>
+          Compare
+        </Link>
+      )}
       <Button onClick={() => onSnooze(first)}>Snooze…</Button>
       <Button variant="danger" hint="above" verdict={can('archive')} onClick={() => onArchive(first)}>
         Archive…
