@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { operationIds, operationOf, type Publication, type PublicationPage } from '@berth/contract'
 import { systemClock } from '@berth/platform/kit/clock.ts'
 import { recordCheck } from '@berth/server/admin/repositories.ts'
@@ -25,6 +27,8 @@ beforeAll(async () => {
   host = new LocalHost(test.db.database, systemClock, join(test.dataDir, 'repositories'), () => test.url)
 })
 afterAll(() => test[Symbol.asyncDispose]())
+
+const execFileAsync = promisify(execFile)
 
 /** Makes a new repository and a Session on it. */
 async function begin(): Promise<Delivering & { fullName: string; gitDir: string; ref: RepositoryRef }> {
@@ -543,6 +547,8 @@ describe('an event in between', () => {
 
   it('refuses to review a workspace without a repository', async () => {
     const at = await begin()
+    // A kept checkout is a mount, which an agent can neither rename nor replace.
+    await execFileAsync('umount', ['--lazy', '--', at.project]).catch(() => undefined)
     await rename(at.project, `${at.project}-moved`)
     await symlink('/', at.project)
     expect(outcome(await at.api.get(at.path('/repository/review')))).toBe('409 cloud_review_refused')
