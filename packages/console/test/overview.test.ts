@@ -63,7 +63,7 @@ describe('the overview of a Session', () => {
   })
 })
 
-const noTime = { modelMs: 0, peopleMs: 0, toolsMs: 0, platformMs: 0 }
+const noTime = { modelMs: 0, peopleMs: 0, toolsMs: 0, platformMs: 0, queueMs: 0, sandboxMs: 0, agentStartMs: 0 }
 
 describe('the cost of a Session', () => {
   it('counts what its active Run has spent, beside what a Run may spend', async () => {

@@ -2709,8 +2709,14 @@ export interface Run {
     peopleMs: number
     /** A tool worked, and nobody was asked. */
     toolsMs: number
-    /** The rest: the queue, the sandbox, the agent itself. */
+    /** The rest: the next three, and what the agent and the service do in between. */
     platformMs: number
+    /** Part of `platformMs`: no worker had it. */
+    queueMs: number
+    /** Part of `platformMs`: its sandbox was made, restored and set up. */
+    sandboxMs: number
+    /** Part of `platformMs`: the rest until its agent had the prompt. */
+    agentStartMs: number
   }
   result?: {
     summary?: string
@@ -2915,8 +2921,14 @@ export interface SessionCost {
     peopleMs: number
     /** A tool worked, and nobody was asked. */
     toolsMs: number
-    /** The rest: the queue, the sandbox, the agent itself. */
+    /** The rest: the next three, and what the agent and the service do in between. */
     platformMs: number
+    /** Part of `platformMs`: no worker had it. */
+    queueMs: number
+    /** Part of `platformMs`: its sandbox was made, restored and set up. */
+    sandboxMs: number
+    /** Part of `platformMs`: the rest until its agent had the prompt. */
+    agentStartMs: number
   }
   /** The active Run. */
   run: null | {

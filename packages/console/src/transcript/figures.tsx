@@ -26,7 +26,13 @@ export function Figures({ of }: { of: Pick<Run, 'costUsd' | 'costComplete' | 'us
           ['Time of models', formatDuration(time.modelMs)],
           ['of tools', formatDuration(time.toolsMs)],
           ['of people', formatDuration(time.peopleMs)],
-          ['of the platform', formatDuration(time.platformMs)],
+          ['of the queue', formatDuration(time.queueMs)],
+          ['of the sandbox', formatDuration(time.sandboxMs)],
+          ['of the agent’s start', formatDuration(time.agentStartMs)],
+          [
+            'of the rest',
+            formatDuration(Math.max(0, time.platformMs - time.queueMs - time.sandboxMs - time.agentStartMs)),
+          ],
         ] as const)),
   ]
   return (

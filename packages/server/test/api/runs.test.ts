@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Fence, Run, Session } from '@berth/contract'
+import { readRunTime } from '@berth/core/sessions/runs/run-time-sql.ts'
 import { hearProcess, leaveProcess } from '@berth/platform/processes/process-sql.ts'
 import { claimQueued } from '@berth/testing/runs/claim-queued.ts'
 import { outcome, refusedFields } from '@berth/testing/runs/outcome.ts'
@@ -32,6 +33,9 @@ async function claimAll(holder: string, claim = claimQueued) {
   return claim(test.db.database, { holder, hosts: ['nowhere'], now: new Date() }, 100)
 }
 
+const ms = expect.any(Number)
+const noTime = { modelMs: 0, peopleMs: 0, toolsMs: 0, platformMs: 0, queueMs: 0, sandboxMs: 0, agentStartMs: 0 }
+
 describe('reading a run', () => {
   it('returns it in each of its states', async () => {
     const session = await test.api.createSession({}, 'a')
@@ -57,8 +61,37 @@ describe('reading a run', () => {
       errorCode: 'shell_exit_nonzero',
       result: { summary: 'it broke', artifactIds: [] },
       endedAt: expect.any(String),
-      time: { modelMs: 0, peopleMs: 0, toolsMs: 0, platformMs: expect.any(Number) },
+      time: { ...noTime, platformMs: ms, queueMs: ms, agentStartMs: ms },
     })
+  })
+
+  it('says which parts of its time went into queue, sandbox and start, which overlap with nothing', async () => {
+    const { database: db } = test.db
+    const session = await test.api.createSession({}, 'a')
+    const { organizationId, id: sessionId, activeRunId: runId = '' } = session
+    await claimAll('w')
+    await worker.attach(session)
+    await worker.start(session, runId)
+    const end = Date.now()
+    const ago = (seconds: number) => new Date(end - seconds * 1000)
+    await db.query('update runs set queued_at = $2, started_at = $3 where id = $1', [runId, ago(20), ago(6)])
+    await db.query('update executions set acquired_at = $2 where run_id = $1', [runId, ago(17)])
+    const lease = 'update leases set created_at = $2, attached_at = $3 where session_id = $1'
+    await db.query(lease, [sessionId, ago(16), ago(8)])
+    const timeNow = () => readRunTime(db, { organizationId, sessionId }, runId, new Date(end))
+    const times = { platformMs: 20_000, queueMs: 3_000, sandboxMs: 8_000, agentStartMs: 3_000 }
+    expect(await timeNow()).toEqual({ ...noTime, ...times })
+    // The sandbox that is made for a parked Run is no start of its agent.
+    await worker.loseSandbox(session)
+    await worker.attach(session)
+    const later = "update leases set created_at = $2, attached_at = $3 where session_id = $1 and state = 'attached'"
+    await db.query(later, [sessionId, ago(3), ago(1)])
+    expect(await timeNow()).toEqual({ ...noTime, ...times, sandboxMs: 10_000 })
+    // Nobody has claimed it.
+    await db.query('delete from executions where run_id = $1', [runId])
+    await db.query('update leases set created_at = $2 where session_id = $1', [sessionId, ago(60)])
+    expect(await timeNow()).toEqual({ ...noTime, platformMs: 20_000, queueMs: 14_000 })
+    await worker.end(session, runId)
   })
 
   it('answers 404 for a run of another session', async () => {

@@ -29,7 +29,7 @@ export class WorkerStandIn {
         maxMs: 120_000,
         now: new Date(),
       })
-      await markAttached(tx, id)
+      await markAttached(tx, id, new Date())
     })
   }
 

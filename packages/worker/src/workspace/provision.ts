@@ -196,7 +196,7 @@ async function provideLease(
     const results = extensions.map(({ result }) => result)
     fresh = { restored, hasSource: source !== null, prebuilt, packages, extensions: results }
     if (lease.environment_id === null) {
-      await underFence(context, claim, tx => markAttached(tx, lease.id))
+      await underFence(context, claim, tx => markAttached(tx, lease.id, clock.now()))
       return (await findLiveLease(db, claim)) ?? { ...lease, state: 'attached' }
     }
   } catch (cause) {

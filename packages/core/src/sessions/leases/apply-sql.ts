@@ -65,7 +65,7 @@ export async function attachApplied(tx: Queryable, leaseId: string, now: Date): 
     await tx.query<LeaseRow>({
       text: `
         update leases
-        set state = 'attached', expires_at = least(bound_at, $2::timestamptz + idle_ms * interval '1 millisecond')
+        set state = 'attached', attached_at = $2, expires_at = least(bound_at, $2::timestamptz + idle_ms * interval '1 millisecond')
         where id = $1 and state = 'applying' returning *`,
       values: [leaseId, now],
     }),

@@ -165,10 +165,10 @@ export async function startAgentFrom(
 }
 
 /** Marks the sandbox as made: from here on the Session's workspace is attached. */
-export async function markAttached(tx: Queryable, leaseId: string): Promise<void> {
+export async function markAttached(tx: Queryable, leaseId: string, now: Date): Promise<void> {
   await tx.query({
-    text: "update leases set state = 'attached' where id = $1 and state = 'creating'",
-    values: [leaseId],
+    text: "update leases set state = 'attached', attached_at = $2 where id = $1 and state = 'creating'",
+    values: [leaseId, now],
   })
 }
 

@@ -10,7 +10,9 @@ const lengthOf = (ranges: string) =>
 
 /**
  * Divides the time of a Run until now. Each moment counts once: for a model that answers, else for people who are asked, else
- * for a tool that works, else for the platform. So a sub-agent's requests are no time of the tool that waits for it. Uses the
+ * for a tool that works, else for the platform. So a sub-agent's requests are no time of the tool that waits for it. Of the
+ * platform's time the queue, the sandbox and the start of the agent are told apart: the fence says when a worker had the Run.
+ * A worker that took over later leaves the queue unknown, and what was before the start of the agent counts as that. Uses the
  * index of requests on Runs, and the log's primary key from the start of the last attempt on: an attempt with a tool call is
  * not followed by another.
  */
@@ -24,8 +26,17 @@ export async function readRunTime(
     name: 'read-run-time',
     text: `
       with run as (
-        select tstzmultirange(tstzrange(queued_at, greatest(queued_at, $4))) as whole, open_calls, started_at from runs
-        where organization_id = $1 and session_id = $2 and id = $3
+        select tstzmultirange(tstzrange(queued_at, greatest(queued_at, $4))) as whole, open_calls, started_at, queued_at,
+          greatest(queued_at, least($4, started_at)) as prompted_at
+        from runs where organization_id = $1 and session_id = $2 and id = $3
+      ), sandboxes as (
+        select range_agg(tstzrange(l.created_at, greatest(l.created_at, coalesce(l.attached_at, l.ended_at, $4)))) as made,
+          min(l.created_at) as made_at
+        from leases l, run where l.organization_id = $1 and l.session_id = $2 and l.created_at between run.queued_at and $4
+      ), begun as (
+        select greatest(run.queued_at, least(run.prompted_at, (select made_at from sandboxes), (
+          select acquired_at from executions where organization_id = $1 and session_id = $2 and run_id = $3))) as claimed_at
+        from run
       ), models as (
         select range_agg(tstzrange(started_at, started_at + duration_ms * interval '1 millisecond')) as busy
         from gateway_requests
@@ -52,10 +63,16 @@ export async function readRunTime(
         select whole, coalesce(models.busy, '{}') * whole as models, coalesce(people.busy, '{}') * whole as people,
           coalesce(tools.busy, '{}') * whole as tools
         from run, models, people, tools
+      ), platform as (
+        select parts.whole - tools - people - models as busy, tstzmultirange(tstzrange(run.queued_at, begun.claimed_at)) as queue,
+          coalesce(sandboxes.made, '{}') as made, tstzmultirange(tstzrange(run.queued_at, run.prompted_at)) as start
+        from parts, run, begun, sandboxes
       )
       select ${lengthOf('models')} as "modelMs", ${lengthOf('people - models')} as "peopleMs",
-        ${lengthOf('tools - people - models')} as "toolsMs", ${lengthOf('whole - tools - people - models')} as "platformMs"
-      from parts`,
+        ${lengthOf('tools - people - models')} as "toolsMs", ${lengthOf('platform.busy')} as "platformMs",
+        ${lengthOf('platform.busy * made')} as "sandboxMs", ${lengthOf('platform.busy * queue - made')} as "queueMs",
+        ${lengthOf('platform.busy * start - queue - made')} as "agentStartMs"
+      from parts, platform`,
     values: [organizationId, sessionId, runId, now],
   })
   return rows[0] ?? null

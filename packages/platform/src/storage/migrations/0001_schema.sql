@@ -881,7 +881,7 @@ create table leases (
     check (agent_state in ('none', 'started', 'initialized', 'loaded', 'ready', 'exited')),
   agent_loads_sessions boolean not null default false, agent_mcp text[] not null default '{}',
   agent_session_id text, agent_model text, agent_effort text, active_prompt text, recap text,
-  created_at timestamptz not null, bound_at timestamptz not null,
+  created_at timestamptz not null, bound_at timestamptz not null, attached_at timestamptz,
   expires_at timestamptz not null, idle_ms bigint not null,
   ended_at timestamptz, end_reason text check (end_reason in ('expired', 'lost', 'archived', 'abandoned')),
   primary key (id, session_id), foreign key (organization_id, session_id) references sessions,

@@ -8,7 +8,8 @@ import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 const kinds = Object.keys(noUsage) as (keyof GatewayUsage)[]
 const sums = kinds.map(kind => `coalesce(sum((usage ->> '${kind}')::bigint), 0)::bigint as "${kind}"`)
 
-const times = ['modelMs', 'peopleMs', 'toolsMs', 'platformMs'] as const
+const times = ['modelMs', 'peopleMs', 'toolsMs', 'platformMs', 'queueMs', 'sandboxMs', 'agentStartMs'] as const
+const noTime = { modelMs: 0, peopleMs: 0, toolsMs: 0, platformMs: 0, queueMs: 0, sandboxMs: 0, agentStartMs: 0 }
 
 interface Spent extends GatewayUsage {
   readonly usd: number
@@ -27,7 +28,7 @@ export async function sumEndedRuns(db: Queryable, { organizationId, sessionId }:
       from runs where organization_id = $1 and session_id = $2 and ended_at is not null`,
     values: [organizationId, sessionId],
   })
-  return rows[0] ?? { usd: 0, complete: true, ...noUsage, time: { modelMs: 0, peopleMs: 0, toolsMs: 0, platformMs: 0 } }
+  return rows[0] ?? { usd: 0, complete: true, ...noUsage, time: noTime }
 }
 
 /**
