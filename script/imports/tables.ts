@@ -126,7 +126,7 @@ export const tables: Readonly<Record<string, TableAccess>> = {
   leases: {
     writes: ['core/sessions/leases', 'worker/claim'],
     reads: folders(
-      'core/hosts core/sessions/purge server/console core/sessions/session core/sessions/reviews core/sessions/publications core/sessions/statements core/sessions/terminals core/sessions/trials core/environments core/delivery platform/metrics core/housekeeping',
+      'core/hosts core/sessions/purge server/console core/sessions/session core/sessions/reviews core/sessions/publications core/sessions/statements core/sessions/terminals core/sessions/trials core/sessions/runs core/environments core/delivery platform/metrics core/housekeeping',
     ),
     note: '`worker/claim/` keeps the progress of the agent',
   },

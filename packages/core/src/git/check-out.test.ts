@@ -18,20 +18,14 @@ it('gives a clone the names of tags byte for byte, and reports the files that ar
   await runGit(['update-ref', '--stdin'], { gitDir: mirror, input: created })
   const input = new PassThrough()
   const refs = buffer(input)
-  const program = {
-    input,
-    output: Readable.from(['Updating files:  50% (1/2)\rUpdating files: 100% (2/2), done.\n']),
-    ended: refs.then(() => '0'),
-    kill: () => {},
-  }
+  const output = Readable.from(['Updating files:  50% (1/2)\rUpdating files: 100% (2/2), done.\n'])
+  const program = { input, output, ended: refs.then(() => '0'), kill: () => {} }
   const { signal } = new AbortController()
   const ownNames = { branch: 'main', originUrl: null, refs: await packedRefs(mirror, 'main', oid, signal) }
   const order = { run: async () => program, objects: 'objects', names: ownNames, files: 'none', isKept: false } as const
   const done: number[] = []
-  await withProgress(
-    progress => done.push(progress.done),
-    () => checkOut(order, signal),
-  )
+  const watch = (progress: { readonly done: number }) => done.push(progress.done)
+  await withProgress(watch, () => checkOut(order, signal))
   expect(done).toEqual([1, 2])
   expect((await refs).toString('latin1')).toContain(names.map(name => `${oid} ${name}\n`).join(''))
   await rm(root, { recursive: true })

@@ -53,14 +53,10 @@ it('deletes a mirror that nobody has used for long, once no sandbox can be readi
   expect(await listed()).toEqual([])
 })
 
-it.each([
-  ['Receiving objects:  43% (430/1000), 1.50 MiB | 3.00 MiB/s', { done: 430, total: 1000, bytes: 1572864 }],
-  ['Unpacking objects: 100% (3/3), 217 bytes | 217.00 KiB/s, done.', { done: 3, total: 3, bytes: 217 }],
-  ['Resolving deltas:   0% (0/7)', { unit: 'deltas', done: 0, total: 7 }],
-  ['remote: Compressing objects:  50% (1/2)', null],
-  ['fatal: unable to access', null],
-])('reads git’s progress: %s', (line, progress) => {
-  expect(progressOf(line)).toEqual(progress && { unit: 'objects', ...progress })
+it('reads git’s progress', () => {
+  const progress = { unit: 'objects', done: 430, total: 1000, bytes: 1572864 }
+  expect(progressOf('Receiving objects:  43% (430/1000), 1.50 MiB | 3.00 MiB/s')).toEqual(progress)
+  expect(progressOf('remote: Compressing objects:  50% (1/2)')).toBe(null)
 })
 
 it('reports how much of a repository has come, and keeps git’s words of a failure', async () => {
@@ -71,10 +67,8 @@ it('reports how much of a repository has come, and keeps git’s words of a fail
   const oid = await commitTo(url, 'main', await tipOf(url, 'main'), files)
   const host = { ...commit.host, access: async () => ({ url }) }
   const reports: Progress[] = []
-  await withProgress(
-    progress => reports.push(progress),
-    () => mirrors.provide({ ...commit, host, oid }, signal),
-  )
+  const watch = (progress: Progress) => reports.push(progress)
+  await withProgress(watch, () => mirrors.provide({ ...commit, host, oid }, signal))
   const objects = reports.filter(({ unit }) => unit === 'objects')
   expect(objects.at(-1)).toMatchObject({ done: objects.at(0)?.total, total: expect.any(Number) })
   const gone = mirrors.provide({ ...commit, oid: 'a'.repeat(40) }, signal)

@@ -59,10 +59,8 @@ it('a step before the agent begins that takes long is told while it goes on and 
   expect(both.map(({ data }) => data['status'])).toEqual(['started', 'succeeded'])
   expect(both[1]?.data).toMatchObject({ stepId: begun?.data['stepId'], durationMs: expect.any(Number) })
   expect(await steps(session, 'restore')).toEqual([])
-  expect((await steps(session, 'start_agent')).map(({ data }) => data)).toMatchObject([
-    { title: 'Starting the agent', status: 'started' },
-    { title: 'Starting the agent', status: 'succeeded', durationMs: expect.any(Number) },
-  ])
+  const ofStart = (await steps(session, 'start_agent')).map(({ data }) => data['status'])
+  expect(ofStart).toEqual(['started', 'succeeded'])
 
   await bench.expire(session)
   held.shut()
@@ -128,11 +126,9 @@ it('extensions that a sandbox waits for are told, and how much of them has come'
   const session = await bench.api.createSession({ runtime: 'shell', environment: { id } }, 'true')
   const path = `${bench.test.url}/v1/sessions/${session.id}/previews`
   await using stream = await openStream(path, { authorization: `Bearer ${bench.api.key}` })
-  const shown = await until('the progress', async () => {
-    const [frame] = await stream.take(1)
-    const preview = JSON.parse(frame?.data ?? '{}')
-    return preview.steps !== undefined && preview
-  })
+  const next = async () => JSON.parse((await stream.take(1))[0]?.data ?? 'null')
+  let shown = await next()
+  while (shown.steps === undefined) shown = await next()
   const [begun] = await steps(session, 'unpack_extensions')
   const progress = { unit: 'bytes', done: 10, total: content.length }
   const title = "Unpacking the environment's extensions"
