@@ -1,7 +1,10 @@
 // Measures how long a Run stands still after its worker is killed: from `kill -9` of the worker's process to the Run's
 // next Event from another process, with default settings. The agent finishes at the moment of the kill, so the measured
-// time is the service's alone. Run as: node bench/takeover.ts [kills]
+// time is the service's alone. With `elsewhere` the workers do not find each other on the machine, as if each had its own.
+// Run as: node bench/takeover.ts [kills] [elsewhere]
 import { randomUUID } from 'node:crypto'
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Fence, Run, Session } from '@berth/contract'
 import { destroySandboxes } from '../packages/testing/src/faults/destroy-sandboxes.ts'
@@ -14,6 +17,7 @@ import { median, quantile } from './support/statistics.ts'
 
 const BOUND_MS = 1500
 const kills = Number(process.argv[2] ?? 10)
+const isElsewhere = process.argv[3] === 'elsewhere'
 
 await using bench = await openBenchDatabase()
 await using removal = new AsyncDisposableStack()
@@ -40,6 +44,13 @@ async function wait<T>(check: () => Promise<T | undefined>): Promise<T> {
   }
 }
 
+/** A worker without its page is not judged by those of its machine. */
+async function removePages(): Promise<void> {
+  const directory = join(bench.dataDir, 'workers')
+  const pages = (await readdir(directory)).filter(name => name.endsWith('.json'))
+  await Promise.all(pages.map(page => rm(join(directory, page))))
+}
+
 async function standstillMs(): Promise<number> {
   const id = randomUUID()
   const [turnId, message] = [randomUUID(), 'while [ ! -e go ]; do sleep 0.02; done']
@@ -53,6 +64,7 @@ async function standstillMs(): Promise<number> {
   const holder = [...workers].find(({ pid }) => String(pid) === fence.holder.split('/')[1])
   if (holder === undefined) throw new Error(`no worker ${fence.holder}`)
   workers.delete(holder)
+  if (isElsewhere) await removePages()
   // Kill at a random point of the heartbeat's period.
   await sleep(Math.random() * 1000)
   await holder.kill('SIGKILL')

@@ -13,6 +13,7 @@ import { atHost, type ExecutionContext, type WorkerContext } from './claim/execu
 import { giveBackUnmade, giveBackUnplaced } from './claim/finish.ts'
 import { countAwaiting, hasUnheld, lapseClaim, lapseUnheld, liveClaims } from './claim/hold-sql.ts'
 import { chooseHost, type Pending } from './claim/placement-sql.ts'
+import { PeerLocks } from './host/peer-locks.ts'
 import { Witness } from './host/witness.ts'
 import { executeRun } from './run-execution.ts'
 import { executeRestore } from './workspace/execute-restore.ts'
@@ -47,6 +48,7 @@ export class Worker implements Service {
   readonly #claiming: Loop
   readonly #heartbeat: ProcessHeartbeat
   readonly #witness: Witness | null
+  readonly #locks: PeerLocks
   #unsubscribe = () => {}
   #beats = 0
   /** When it last wrote its row. */
@@ -73,6 +75,7 @@ export class Worker implements Service {
     )
     const { self, limits, workersDir } = context
     this.#witness = workersDir === undefined ? null : new Witness({ ...context, directory: workersDir }, this.holder)
+    this.#locks = new PeerLocks(context, this.holder)
     this.#heartbeat = new ProcessHeartbeat(context, { id: this.holder, ...self, patienceMs: limits.fenceMs }, late =>
       this.#heard(late),
     )
@@ -98,6 +101,7 @@ export class Worker implements Service {
       forget()
     }
     await this.#heartbeat.start()
+    this.#locks.start()
   }
 
   /** Claims nothing more and releases its claims. The agents go on, and the next worker attaches to them. */
@@ -112,6 +116,7 @@ export class Worker implements Service {
     await Promise.all(held.map(({ done }) => done))
     await this.#heartbeat[Symbol.asyncDispose]()
     await this.#witness?.[Symbol.asyncDispose]()
+    await this.#locks[Symbol.asyncDispose]()
     this.#context.wakeups.publish(topics.queue)
   }
 

@@ -1,3 +1,4 @@
+import type { QueryConfig } from 'pg'
 import type { Queryable } from '../storage/postgres/database.ts'
 
 /** A process as its row names it. */
@@ -53,6 +54,53 @@ export async function hearProcess(db: Queryable, process: ProcessIdentity): Prom
 /** Lets others take over at once what a process holds. It has to be silent from here on. */
 export async function leaveProcess(db: Queryable, id: string): Promise<void> {
   await db.query({ text: "update processes set patience = '0' where id = $1", values: [id] })
+}
+
+/** First key of the advisory locks of processes; the second is a hash of the id. */
+const LOCKS = 0x62727468
+
+/** A process's lock, as others see it. */
+export interface LockOfProcess {
+  readonly id: string
+  /** `heard_at` as text, which keeps microseconds. */
+  readonly heardAt: string
+  readonly patienceMs: number
+  readonly held: boolean
+}
+
+/** Tries to take the lock of a process for the session. Somebody who looks at the moment makes it fail. */
+export const holdLock = (id: string): QueryConfig => ({
+  text: `select pg_try_advisory_lock(${LOCKS}, hashtext($1)) as held`,
+  values: [id],
+})
+
+/**
+ * Selects the locks of the other workers that are heard of. Each is tried in shared mode until the end of the statement, so
+ * that those who look at the same time see the holder alone.
+ */
+export const locksBeside = (id: string): QueryConfig => ({
+  name: 'locks-of-workers',
+  text: `
+    select id, heard_at::text as "heardAt", (extract(epoch from patience) * 1000)::float8 as "patienceMs",
+      not pg_try_advisory_xact_lock_shared(${LOCKS}, hashtext(id)) as held
+    from processes where id <> $1 and 'worker' = any (roles) and ${isHeard('processes')}`,
+  values: [id],
+})
+
+/**
+ * Ends the row of a process that has not been heard of since a time, if the asking process was heard of throughout.
+ * @param heardAt as the look at its lock found it
+ * @returns false if it was heard of again
+ */
+export async function endSilentProcess(db: Queryable, id: string, heardAt: string, asking: string): Promise<boolean> {
+  const { rowCount } = await db.query({
+    text: `
+      update processes p set patience = '0' from processes asking
+      where p.id = $1 and p.heard_at = $2::timestamptz and asking.id = $3 and ${isHeard('asking')}
+        and asking.heard_since <= p.heard_at`,
+    values: [id, heardAt, asking],
+  })
+  return rowCount > 0
 }
 
 /** Deletes the rows of processes that have been silent for an hour, unless a claim still names them. */

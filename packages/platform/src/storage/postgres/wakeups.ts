@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurnOfTheLoop, setTimeout as sleep } from 'node:timers/promises'
-import { type Client, type ClientConfig, default as pg } from 'pg'
+import { type Client, type ClientConfig, default as pg, type QueryConfig, type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import { backoffMs } from '../../kit/backoff.ts'
 import type { Queryable } from './database.ts'
@@ -32,6 +32,11 @@ export interface Wakeups {
   subscribe(topic: string, listener: (topic: string | null) => void): () => void
   /** Resolves once the database knows of the subscriptions to a topic, or cannot be told. */
   known(topic: string): Promise<void>
+  /**
+   * Runs a statement on the connection that listens. Locks of its session stand as long as this process is connected.
+   * @returns null without a connection; `session` is another object after each loss
+   */
+  inSession?<T extends QueryResultRow>(query: QueryConfig): Promise<{ rows: T[]; session: object } | null>
 }
 
 type Listener = (topic: string | null) => void
@@ -127,6 +132,13 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
     const channel = channelOf(topic)
     // One look at what is followed may have begun before the subscription.
     while (this.#connected && !this.#heard.has(channel) && this.#tuning !== null) await this.#tuning
+  }
+
+  async inSession<T extends QueryResultRow>(query: QueryConfig): Promise<{ rows: T[]; session: object } | null> {
+    const client = this.#client
+    if (client === null || !this.#connected) return null
+    const { rows } = await client.query<T>(query)
+    return { rows, session: client }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
