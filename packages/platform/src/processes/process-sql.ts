@@ -96,7 +96,7 @@ export async function endSilentProcess(db: Queryable, id: string, heardAt: strin
   const { rowCount } = await db.query({
     text: `
       update processes p set patience = '0' from processes asking
-      where p.id = $1 and p.heard_at = $2::timestamptz and asking.id = $3 and ${isHeard('asking')}
+      where p.id = $1 and p.heard_at = $2::timestamptz and p.patience > '0' and asking.id = $3 and ${isHeard('asking')}
         and asking.heard_since <= p.heard_at`,
     values: [id, heardAt, asking],
   })
