@@ -98,6 +98,7 @@ class Worker {
   /** Ends the agent, as the keeper of idle agents does; nobody reads of its end. */
   async retire(fence = 1): Promise<void> {
     const stream = await this.driver.attach(this.leaseId)
+    // bound: an agent that is late is killed, and has ended all the same
     expect(await retireAgent(stream, { fence, graceMs: 1000 }, AbortSignal.timeout(10_000))).toBe('ended')
   }
 
