@@ -102,6 +102,7 @@ test('one Turn is one trace across api, worker, gateway and sandbox, and points 
     'create sandbox',
     'execute_tool ask_user',
     'execute_tool bash',
+    'find tree',
     'invoke_agent native',
     'prompt',
     'provision',
