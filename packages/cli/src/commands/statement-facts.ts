@@ -22,7 +22,7 @@ export function statementFacts(
     ['signed', `${signedAt} by key ${kid}`],
     ['checks', checkLines(predicate)],
     ['session', `${session.id}, ${counted(runs.length + runsOmitted, 'run')} of ${agents(predicate)}`],
-    ['people', [...requesters.map(who => `requesters for by ${who}`), ...published]],
+    ['people', [...requesters.map(who => `asked for by ${who}`), ...published]],
     ['models', modelLines(predicate)],
     ['approvals', approvalLine(predicate)],
     [

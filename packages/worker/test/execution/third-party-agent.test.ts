@@ -53,7 +53,9 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-const types = (events: readonly Event[]) => events.map(event => event.type.replace('svc.', ''))
+/** Without the steps of a start, which are reported only if they take long. */
+const types = (events: readonly Event[]) =>
+  events.map(event => event.type.replace('svc.', '')).filter(type => type !== 'workspace.progress')
 const data = (events: readonly Event[], type: string) =>
   events.filter(event => event.type === `svc.${type}`).map(event => event.data)
 
