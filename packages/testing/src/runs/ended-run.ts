@@ -57,7 +57,9 @@ function openCalls(events: readonly Event[]): readonly (readonly [activity: unkn
 export const outcomeOf = ({ run }: EndedRun) =>
   [run.status, run.stopReason ?? '-', run.errorCode ?? '-', run.attempts].join(' ')
 
-export const typesOf = ({ events }: EndedRun) => events.map(event => event.type.replace('svc.', ''))
+/** Returns the types of a Run's Events, without the steps of its start: those are reported only if they take long. */
+export const typesOf = ({ events }: EndedRun) =>
+  events.map(event => event.type.replace('svc.', '')).filter(type => type !== 'workspace.progress')
 
 const dataOf = (type: string) => (ended: EndedRun) =>
   ended.events.filter(event => event.type === type).map(event => event.data)
