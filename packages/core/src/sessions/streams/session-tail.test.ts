@@ -21,7 +21,7 @@ class MemoryLog implements Queryable {
   async query<Row>(statement: string | Statement): Promise<Result<Row>> {
     this.reads += 1
     if (typeof statement === 'string') throw new Error('a statement with values was expected')
-    const [, , after, limit, bytes] = statement.values as [string, string, number, number, number]
+    const [, , limit, bytes, after] = statement.values as [string, string, number, number, number]
     const rows: { sequence: number; envelope: string }[] = []
     for (let n = after, taken = 0; n < this.envelopes.length && rows.length < limit && taken < bytes; n += 1) {
       const envelope = this.envelopes[n] ?? ''
