@@ -19,6 +19,7 @@ import {
   type SessionUpdate,
 } from '@agentclientprotocol/sdk'
 import { spawn } from '../../../../script/testing/spawn.ts'
+import { signalProcesses } from '../../src/tools/background/marked-processes.ts'
 import { type ScriptedGateway, startScriptedGateway } from './scripted-gateway.ts'
 
 /** The bundle that sandboxes run. */
@@ -178,6 +179,8 @@ export async function openEngine(
     kill: () => running.kill(),
     async [Symbol.asyncDispose]() {
       await running.kill()
+      // No sandbox ends with the engine here, and its commands in the background outlive it.
+      await signalProcesses(undefined, `BERTH_BACKGROUND=${sessionId}/`, 'SIGKILL')
       await gateway[Symbol.asyncDispose]()
       rmSync(root, { recursive: true, force: true })
     },
