@@ -30,7 +30,8 @@ removal.defer(async () => {
 
 async function startWorker(): Promise<void> {
   const variables = { BERTH_ROLES: 'worker', BERTH_DATA_DIR: bench.dataDir, DATABASE_URL: bench.url }
-  workers.add(await startServiceProcess(variables))
+  // Tests wait longer than the default.
+  workers.add(await startServiceProcess({ ...variables, BERTH_FENCE_SECONDS: '4' }))
 }
 
 const call = callerOf(service.url, bench.apiKey)
