@@ -86,6 +86,8 @@ export async function writeTree(
       GIT_DIR: `${scratchPath}/git`,
       GIT_WORK_TREE: insidePaths.project,
       GIT_INDEX_FILE: `${scratchPath}/index`,
+      // There is no /tmp, and `sort` writes what a pipe brings beyond about a mebibyte to a file.
+      TMPDIR: scratchPath,
     },
     trees: { workspace: 'read' },
     readsAll: true,

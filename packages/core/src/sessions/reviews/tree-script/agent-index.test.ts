@@ -31,6 +31,14 @@ describe('files that the agent has not checked out', () => {
     expect(made.notes).toEqual([])
   })
 
+  it('are no changes, however long the list of them is', async () => {
+    await using project = await openReviewedProject(files)
+    await project.sh(`
+      blob=$(git hash-object top); at=new/$(printf 'long%.0s' $(seq 60))
+      seq 40000 | sed "s|.*|100644 $blob 0\\t$at/&|" | git update-index --index-info; echo more >> top`)
+    expect(await project.changes()).toEqual(['modified top'])
+  })
+
   it('are deleted if git has removed them from the index', async () => {
     await using project = await openReviewedProject(files)
     await project.sh('git sparse-checkout set app; git rm -q --sparse docs/d1')
