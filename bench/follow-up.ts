@@ -34,7 +34,7 @@ const service = stack.use(await startBenchService(bench, variables, polled ? { f
 const api = new Api(service.url, bench.apiKey)
 const { organizationId, installationId, dataDir } = bench
 const test = { api, dataDir, url: service.url, tenant: { organizationId, installationId }, db: { database: bench.db } }
-const at = GitHubTriggers.beside(test as never, server, stack)
+const at = GitHubTriggers.within(test as never, server, stack)
 const site = await at.repository()
 server.checks.byProtection = ['unit']
 const trigger = await at.make(
@@ -51,14 +51,14 @@ const path = await until('the publication', async () => {
   const { state, id } = delivery?.publication ?? {}
   return state === 'published' && `/v1/sessions/${sessionId}/publications/${id}/follow-up`
 })
-const standing = (attempts: number) =>
+const followUpAfter = (attempts: number) =>
   until('the follow-up to wait', async () => {
     const { followUp } = (await api.get<{ followUp?: FollowUp }>(path)).body
     return followUp?.attempts === attempts && followUp.state === 'watching' && followUp
   })
 const took: number[] = []
 for (let attempt = 0; attempt < count; attempt += 1) {
-  const { headSha, pullRequest } = await standing(attempt)
+  const { headSha, pullRequest } = await followUpAfter(attempt)
   server.actions.run(site.id, headSha ?? '', 'unit', { conclusion: 'failure', log: 'made is wrong\n' })
   const posted = Date.now()
   const branch = `svc/${sessionId}`

@@ -8,7 +8,7 @@ const gateway = process.env['OPENAI_BASE_URL'] ?? ''
 const tools = [{ type: 'function', function: { name: 'bash', parameters: { type: 'object' } } }]
 
 const write = (message: object) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
-const tell = (update: object) => write({ method: 'session/update', params: { sessionId: 'steps', update } })
+const sendUpdate = (update: object) => write({ method: 'session/update', params: { sessionId: 'steps', update } })
 const written = () => String(process.hrtime.bigint())
 
 /** @returns true if the model wants the command to run */
@@ -27,15 +27,15 @@ async function work(): Promise<void> {
   const messages: object[] = [{ role: 'user', content: 'Go on.' }]
   for (let step = 0; await ask(messages); step += 1) {
     const toolCallId = `call-${process.hrtime.bigint()}`
-    tell({ sessionUpdate: 'tool_call', toolCallId, kind: 'execute', status: 'in_progress', name: written() })
+    sendUpdate({ sessionUpdate: 'tool_call', toolCallId, kind: 'execute', status: 'in_progress', name: written() })
     const { stdout } = spawnSync('sh', ['-c', `echo ${step} >>steps.txt; tail -n 1 steps.txt`])
     const content = [{ type: 'content', content: { type: 'text', text: String(stdout) } }]
-    tell({ sessionUpdate: 'tool_call_update', toolCallId, status: 'completed', content, title: written() })
+    sendUpdate({ sessionUpdate: 'tool_call_update', toolCallId, status: 'completed', content, title: written() })
     const call = { id: toolCallId, type: 'function', function: { name: 'bash', arguments: '{}' } }
     messages.push({ role: 'assistant', content: null, tool_calls: [call] })
     messages.push({ role: 'tool', tool_call_id: toolCallId, content: String(stdout) })
   }
-  tell({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'All steps are done.' } })
+  sendUpdate({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'All steps are done.' } })
 }
 
 for await (const line of createInterface({ input: process.stdin })) {

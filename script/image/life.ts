@@ -13,7 +13,7 @@ const patienceMs = 120_000
  * Runs the image as the documentation says: with an empty volume, a Session in a sandbox, a stop by SIGTERM, and a start on
  * the same volume, where the Session goes on from its files.
  */
-export async function liveInContainer(image: string, revision: string, say: (line: string) => void): Promise<void> {
+export async function liveInContainer(image: string, revision: string, print: (line: string) => void): Promise<void> {
   const name = image.replaceAll(/[/:]/g, '-')
   const berth = (...args: readonly string[]) => podman('exec', name, 'berth', ...args)
   const labels = JSON.parse(podman('image', 'inspect', '--format', '{{json .Labels}}', image))
@@ -25,7 +25,7 @@ export async function liveInContainer(image: string, revision: string, say: (lin
     await untilHealthy(name)
     assert.equal(labels['org.opencontainers.image.version'], podman('exec', name, 'berth', '--version'))
     assert.equal(podman('exec', name, 'id', '-u'), '10000')
-    say('the container is healthy, as an ordinary user without capabilities, on a read-only system')
+    print('the container is healthy, as an ordinary user without capabilities, on a read-only system')
 
     const findings = berth('doctor', '--json')
       .split('\n')
@@ -40,18 +40,18 @@ export async function liveInContainer(image: string, revision: string, say: (lin
       .map(line => JSON.parse(line))
       .find(({ type }) => type === 'svc.run.completed')
     const session: string = ended?.subject.sessionId ?? assert.fail(log)
-    say('a Session ran in a sandbox')
+    print('a Session ran in a sandbox')
 
     podman('stop', '--time=60', name)
     assert.equal(podman('inspect', '--format', '{{.State.ExitCode}}', name), '0')
-    say('the container ended cleanly by its stop signal')
+    print('the container ended cleanly by its stop signal')
 
     podman('--log-level=fatal', 'start', name)
     await untilHealthy(name)
     assert.ok(berth('sessions', 'list').includes(session))
     const events = berth('run', '--session', session, '--follow', '--json', 'cat note')
     assert.ok(events.includes('kept'), events)
-    say('a new start found the Session on the volume, and it went on from its files')
+    print('a new start found the Session on the volume, and it went on from its files')
   } catch (error) {
     process.stderr.write(`${podman('logs', '--tail=40', name)}\n`)
     throw error

@@ -16,7 +16,7 @@ const image = (name: string) => `localhost/berth-${name}:${tag}`
 const images = { base: image('base'), node: image('node'), service: image('service'), sandbox: image('sandbox') }
 const place = mkdtempSync(join(tmpdir(), 'berth-image-'))
 const before = looseLayers()
-const say = (line: string) => process.stdout.write(`${line}\n`)
+const print = (line: string) => process.stdout.write(`${line}\n`)
 
 try {
   makeBase(images.base, place)
@@ -28,14 +28,14 @@ try {
   // A build gets packages from Debian and npm.
   const containerfile = ['--network=host', '--file', join(root, 'deploy/image/Containerfile')]
   buildImage(images.service, root, ...containerfile, ...given, '--target=service')
-  say('built the image of the service')
+  print('built the image of the service')
   const withoutTools = ['--build-arg', 'PACKAGES=', '--target=sandbox']
   buildImage(images.sandbox, root, ...containerfile, ...given, ...withoutTools)
   assert.equal(runInContainer(images.sandbox, '/opt/berth/node', '--version'), process.version)
-  say('built the image of sandboxes, without tools')
-  await liveInContainer(images.service, revision, say)
+  print('built the image of sandboxes, without tools')
+  await liveInContainer(images.service, revision, print)
   const megabytes = Math.round(sizeOf(images.service) / 1e6)
-  say(`the image of the service has ${megabytes} MB`)
+  print(`the image of the service has ${megabytes} MB`)
   assert.ok(megabytes <= MOST_MB, `at most ${MOST_MB} MB`)
 } finally {
   for (const name of Object.values(images)) podman('rmi', '--force', '--ignore', name)

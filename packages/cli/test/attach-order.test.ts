@@ -34,8 +34,8 @@ test('a question that opens while somebody attaches comes after the words before
     terminal: true,
   })
   await Promise.race([requested.promise, it.shows('stdout', 'Allow it?')])
-  service.tell('svc.message.created', { role: 'assistant', text: 'First I look around.' })
-  service.tell('svc.interaction.opened', { interactionId: interaction.id, kind: 'approval' })
+  service.append('svc.message.created', { role: 'assistant', text: 'First I look around.' })
+  service.append('svc.interaction.opened', { interactionId: interaction.id, kind: 'approval' })
   await it.shows('stdout', 'Allow it?')
   await it.shows('stdout', 'First I look around.')
   expect(it.stdout.indexOf('First I look around.')).toBeLessThan(it.stdout.indexOf('Allow it?'))

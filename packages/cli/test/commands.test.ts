@@ -14,7 +14,7 @@ const berth = (service: ScriptedService, ...args: string[]) => new BerthProcess(
 
 test('events prints the whole log over several pages, or the part after a sequence', async () => {
   await using service = await ScriptedService.start()
-  for (let i = 0; i < 250; i++) service.tell('svc.run.progress', { name: 'bash', status: 'started' })
+  for (let i = 0; i < 250; i++) service.append('svc.run.progress', { name: 'bash', status: 'started' })
   const all = berth(service, 'events', session.id)
   expect(await all.ended()).toBe(0)
   expect(all.lines).toHaveLength(250)
@@ -34,11 +34,11 @@ test('events --follow continues after a lost connection, and ends on an interrup
   await using service = await ScriptedService.start(undefined, {
     stream: ({ index, response }) => {
       openStream(response)
-      if (index > 0) return service.tell('svc.run.completed')
+      if (index > 0) return service.append('svc.run.completed')
       return response.write(frame(runEvent(2, 'svc.run.started', {})).slice(0, 20), () => response.socket?.destroy())
     },
   })
-  service.tell('svc.run.started', { attempt: 1 })
+  service.append('svc.run.started', { attempt: 1 })
   const it = berth(service, 'events', session.id, '--follow')
   await it.shows('stdout', '2 svc.run.completed')
   it.interrupt()
@@ -49,11 +49,11 @@ test('events --follow continues after a lost connection, and ends on an interrup
 
 test('a reader that closes the output ends the command quietly', async () => {
   await using service = await ScriptedService.start()
-  service.tell('svc.run.started')
+  service.append('svc.run.started')
   const it = berth(service, 'events', session.id, '--follow')
   await it.shows('stdout', '1 svc.run.started')
   it.closeOutput()
-  service.tell('svc.run.completed')
+  service.append('svc.run.completed')
   expect(await it.ended()).toBe(141)
   expect(it.stderr).toBe('')
 })

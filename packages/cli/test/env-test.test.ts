@@ -39,7 +39,7 @@ class ScriptedTrial {
   readonly #streams = new Set<ServerResponse>()
 
   /** Appends an Event to the log. */
-  tell(type: string, data: object): void {
+  append(type: string, data: object): void {
     const sequence = this.#frames.length + 1
     this.#write(JSON.stringify({ kind: 'event', event: { ...runEvent(sequence, type, { ...data }) } }))
   }
@@ -100,12 +100,12 @@ describe('berth env test', () => {
     const { service, trial: tried, calls, bodyOf } = await start()
     await using _ = service
     const it = env(service, 'web')
-    tried.tell('svc.environment.apply', { ...of, status: 'started' })
+    tried.append('svc.environment.apply', { ...of, status: 'started' })
     await it.shows('stderr', 'berth: applying revision 3 of web to a fresh sandbox\n')
-    tried.tell('svc.environment.output', { ...of, offset: 0, text: '\u001b[32madded\u001b[0m 12\rpack' })
+    tried.append('svc.environment.output', { ...of, offset: 0, text: '\u001b[32madded\u001b[0m 12\rpack' })
     await it.shows('stdout', 'added 12\npack')
-    tried.tell('svc.environment.output', { ...of, offset: 24, text: 'ages' })
-    tried.tell('svc.environment.apply', {
+    tried.append('svc.environment.output', { ...of, offset: 24, text: 'ages' })
+    tried.append('svc.environment.apply', {
       ...of,
       status: 'succeeded',
       durationMs: 12_340,
@@ -135,10 +135,10 @@ describe('berth env test', () => {
   test('fails with the reason and the end of the output, of which the log holds the beginning', async () => {
     const { service, trial: tried, calls } = await start()
     await using _ = service
-    tried.tell('svc.environment.apply', { ...of, status: 'started' })
-    tried.tell('svc.environment.output', { ...of, offset: 0, text: 'begins\n' })
+    tried.append('svc.environment.apply', { ...of, status: 'started' })
+    tried.append('svc.environment.output', { ...of, offset: 0, text: 'begins\n' })
     const failed = { status: 'failed', errorCode: 'setup_exit_nonzero', setupExitCode: 42, durationMs: 900 }
-    tried.tell('svc.environment.apply', { ...of, ...failed, outputTail: 'and ends\n' })
+    tried.append('svc.environment.apply', { ...of, ...failed, outputTail: 'and ends\n' })
     tried.end('failed')
     const it = env(service, 'web')
     expect(await it.ended()).toBe(1)
@@ -154,9 +154,9 @@ describe('berth env test', () => {
   test('prints only events as JSON', async () => {
     const { service, trial: tried } = await start()
     await using _ = service
-    tried.tell('svc.environment.apply', { ...of, status: 'started' })
-    tried.tell('svc.run.progress', { name: 'bash', status: 'started' })
-    tried.tell('svc.environment.apply', { ...of, status: 'succeeded' })
+    tried.append('svc.environment.apply', { ...of, status: 'started' })
+    tried.append('svc.run.progress', { name: 'bash', status: 'started' })
+    tried.append('svc.environment.apply', { ...of, status: 'succeeded' })
     tried.end('succeeded')
     const it = env(service, 'web', '--json')
     expect([await it.ended(), it.stderr]).toEqual([0, ''])
@@ -199,7 +199,7 @@ describe('berth env test', () => {
         if (!hanging) sendJson(response, 200, { trial })
         return 'answered'
       })
-      tried.tell('svc.environment.apply', { ...of, status: 'started' })
+      tried.append('svc.environment.apply', { ...of, status: 'started' })
       const it = env(service, 'web')
       await it.shows('stderr', 'applying revision 3')
       it.interrupt()
@@ -220,8 +220,8 @@ describe('berth env test --file', () => {
     write({ id: environment.id, revision: 3, document })
     const { service, trial: tried, calls } = await start()
     await using _ = service
-    tried.tell('svc.environment.apply', { ...of, status: 'started' })
-    tried.tell('svc.environment.apply', { ...of, status: 'succeeded' })
+    tried.append('svc.environment.apply', { ...of, status: 'started' })
+    tried.append('svc.environment.apply', { ...of, status: 'succeeded' })
     tried.end('succeeded')
     const it = env(service, '--file', 'berth.env.json')
     expect(await it.ended()).toBe(0)
@@ -265,8 +265,8 @@ describe('berth env test --file', () => {
     write({ id: environment.id, revision: 3, document: { name: 'web', setup: 'npm test\n' } })
     const { service, trial: tried } = await start()
     await using _ = service
-    tried.tell('svc.environment.apply', { ...of, status: 'started' })
-    tried.tell('svc.environment.apply', { ...of, status: 'succeeded' })
+    tried.append('svc.environment.apply', { ...of, status: 'started' })
+    tried.append('svc.environment.apply', { ...of, status: 'succeeded' })
     tried.end('succeeded')
     const it = env(service)
     expect(await it.ended()).toBe(0)

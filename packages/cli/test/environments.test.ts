@@ -217,7 +217,7 @@ describe('berth env secrets', () => {
     expect(known).toMatchObject({ code: 0, out: expect.stringContaining('egress to api.stripe.com') })
     const warned = await env(['secrets', 'set', 'NPM_TOKEN'], { stdin: `${value}\n` })
     expect(warned.err).toContain('with the exposure `egress` for registry.npmjs.org')
-    for (const [args, words] of [
+    for (const [args, message] of [
       [['--egress'], 'say with --host which hosts get KEY'],
       [['--egress', '--host', 'a.example.com'], 'say with --header, --basic or --query'],
       [['--egress', '--host', 'a.example.com', '--header', 'X', '--query', 'key'], 'name one of'],
@@ -226,7 +226,7 @@ describe('berth env secrets', () => {
       [['--keep-value'], 'add --egress or --variable'],
     ] as const) {
       const refused = await env(['secrets', 'set', 'KEY', ...args], { stdin: `${value}\n` })
-      expect(refused).toMatchObject({ code: 2, err: expect.stringContaining(words) })
+      expect(refused).toMatchObject({ code: 2, err: expect.stringContaining(message) })
     }
     const strange = ['--egress', '--host', 'API.example.com', '--header', 'X']
     const refused = await env(['secrets', 'set', 'KEY', ...strange], { stdin: `${value}\n` })

@@ -35,11 +35,11 @@ test.each(nodes)('%s starts the program and passes on its exit code', async node
 
 test.each(nodes)('%s passes on an interrupt', async node => {
   await using service = await ScriptedService.start(({ path }) => {
-    if (path.endsWith('/cancel')) service.tell('svc.run.cancelled', { status: 'cancelled' })
+    if (path.endsWith('/cancel')) service.append('svc.run.cancelled', { status: 'cancelled' })
   })
   const it = new BerthProcess(['run', '-f', 'hi'], { cwd, env: service.env, command: [node, launcher] })
   await it.shows('stdout', 'session ')
-  service.tell('svc.run.started', { attempt: 1 })
+  service.append('svc.run.started', { attempt: 1 })
   await it.shows('stdout', 'svc.run.started')
   it.interrupt()
   expect(await it.ended()).toBe(130)

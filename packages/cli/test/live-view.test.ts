@@ -111,9 +111,9 @@ test('a tool call has one line, whichever of its two Events comes first', () => 
 })
 
 test('a tool call without an activity is shown by its name, before the next line', () => {
-  const say = runEvent(3, 'svc.message.created', { role: 'assistant', text: 'So.' })
+  const answer = runEvent(3, 'svc.message.created', { role: 'assistant', text: 'So.' })
   const user = runEvent(4, 'svc.message.created', { role: 'user', text: 'hm' })
-  expect(play([tool(1, 'a', 'started'), tool(2, 'a', 'failed'), say, user]).lines).toEqual(['✗ bash', 'So.'])
+  expect(play([tool(1, 'a', 'started'), tool(2, 'a', 'failed'), answer, user]).lines).toEqual(['✗ bash', 'So.'])
   const ended = [tool(2, 'a', 'succeeded'), runEvent(3, 'svc.run.crashed', {})]
   expect(play([tool(1, 'a', 'started'), ...ended]).lines).toEqual(['✓ bash', 'crashed'])
 })
@@ -212,16 +212,16 @@ test('the memory of tools is bounded, and every one that has ended is shown', ()
 })
 
 test('what the agent is saying is shown until the log has it, and not again by a late preview', () => {
-  const saying = (messageId: string, text: string, role: 'assistant' | 'reasoning' = 'assistant') =>
+  const piece = (messageId: string, text: string, role: 'assistant' | 'reasoning' = 'assistant') =>
     ({ message: { messageId, role, text }, activities: [] }) as const
   const { state } = play([started(1)])
-  const half = showPreview(state, saying('m', 'The tests\n\u001b[2Jpa'))
+  const half = showPreview(state, piece('m', 'The tests\n\u001b[2Jpa'))
   expect(showStatus(half, at, plain)).toEqual(['The tests', '\u241b[2Jpa', '⠋ working…'])
   const whole = play([runEvent(2, 'svc.message.created', { messageId: 'm', role: 'assistant', text: 'Pass.' })], half)
   expect([whole.lines, showStatus(whole.state, at, plain)]).toEqual([['Pass.'], ['⠋ working…']])
-  expect(showStatus(showPreview(whole.state, saying('m', 'Pass.')), at, plain)).toEqual(['⠋ working…'])
+  expect(showStatus(showPreview(whole.state, piece('m', 'Pass.')), at, plain)).toEqual(['⠋ working…'])
   const dim: Paint = (style, text) => `${style}:${text}`
-  expect(showStatus(showPreview(whole.state, saying('n', 'Hm', 'reasoning')), at, dim)[0]).toBe('dim:Hm')
+  expect(showStatus(showPreview(whole.state, piece('n', 'Hm', 'reasoning')), at, dim)[0]).toBe('dim:Hm')
   expect(showStatus(showPreview(half, { activities: [] }), at, plain)).toEqual(['⠋ working…'])
 })
 

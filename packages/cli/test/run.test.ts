@@ -86,8 +86,8 @@ test('run --output-schema sends the schema of the file, prints the value, and re
   writeFileSync(join(cwd, 'schema.json'), JSON.stringify(schema))
   const it = berth(service, ['run', '--output-schema', 'schema.json', '--follow', 'add up'])
   await it.shows('stdout', 'session ')
-  service.tell('svc.run.started', { status: 'running', attempt: 1 })
-  service.tell('svc.run.completed', { status: 'completed', result: { output: { sum: 3 } } })
+  service.append('svc.run.started', { status: 'running', attempt: 1 })
+  service.append('svc.run.completed', { status: 'completed', result: { output: { sum: 3 } } })
   expect(await it.ended()).toBe(0)
   expect(service.taken[0]?.body).toMatchObject({ initialTurn: { message: 'add up', output: { schema } } })
   expect(it.lines.at(-1)).toMatch(/svc\.run\.completed .*\{"sum":3\}$/)
@@ -111,9 +111,9 @@ test.each([
   await using service = await ScriptedService.start()
   const it = berth(service, ['run', '--follow', 'hi'])
   await it.shows('stdout', 'session ')
-  service.tell('svc.run.started', { status: 'running', attempt: 1 })
-  service.tell('svc.message.created', { role: 'assistant', text: 'one\n\u001b[2Jtwo' })
-  service.tell(`svc.run.${status}`, { status })
+  service.append('svc.run.started', { status: 'running', attempt: 1 })
+  service.append('svc.message.created', { role: 'assistant', text: 'one\n\u001b[2Jtwo' })
+  service.append(`svc.run.${status}`, { status })
   expect(await it.ended()).toBe(code)
   expect(it.lines.slice(1)).toEqual([
     '1 svc.run.started attempt 1',
@@ -125,8 +125,8 @@ test.each([
 
 test('run --follow --json prints the events and nothing else', async () => {
   await using service = await ScriptedService.start()
-  service.tell('svc.run.started', { attempt: 1 })
-  service.tell('svc.run.completed', { status: 'completed' })
+  service.append('svc.run.started', { attempt: 1 })
+  service.append('svc.run.completed', { status: 'completed' })
   const it = berth(service, ['run', '--follow', '--json', 'hi'])
   expect(await it.ended()).toBe(0)
   expect(it.lines.map(line => JSON.parse(line).sequence)).toEqual([1, 2])
@@ -134,9 +134,9 @@ test('run --follow --json prints the events and nothing else', async () => {
 
 test('a turn of an existing session is followed from the end of the earlier log', async () => {
   await using service = await ScriptedService.start(({ path }) => {
-    if (path.includes('/turns/')) service.tell('svc.run.completed', { status: 'completed' })
+    if (path.includes('/turns/')) service.append('svc.run.completed', { status: 'completed' })
   })
-  service.tell('svc.run.failed', { status: 'failed' })
+  service.append('svc.run.failed', { status: 'failed' })
   const it = berth(service, ['run', '--session', session.id, '-f', 'again'])
   expect(await it.ended()).toBe(0)
   expect(it.lines.slice(1)).toEqual(['2 svc.run.completed'])
@@ -144,11 +144,11 @@ test('a turn of an existing session is followed from the end of the earlier log'
 
 test('the first interrupt cancels the run and waits for its end', async () => {
   await using service = await ScriptedService.start(({ path }) => {
-    if (path.endsWith('/cancel')) service.tell('svc.run.cancelled', { status: 'cancelled' })
+    if (path.endsWith('/cancel')) service.append('svc.run.cancelled', { status: 'cancelled' })
   })
   const it = berth(service, ['run', '--follow', 'hi'])
   await it.shows('stdout', 'session ')
-  service.tell('svc.run.started', { attempt: 1 })
+  service.append('svc.run.started', { attempt: 1 })
   await it.shows('stdout', 'svc.run.started')
   it.interrupt()
   expect(await it.ended()).toBe(130)
@@ -158,7 +158,7 @@ test('the first interrupt cancels the run and waits for its end', async () => {
 
 test('a run that completes despite the cancellation exits with 0', async () => {
   await using service = await ScriptedService.start(({ path }) => {
-    if (path.endsWith('/cancel')) service.tell('svc.run.completed', { status: 'completed' })
+    if (path.endsWith('/cancel')) service.append('svc.run.completed', { status: 'completed' })
   })
   const it = berth(service, ['run', '--follow', 'hi'])
   await it.shows('stdout', 'session ')
@@ -179,7 +179,7 @@ test('the second interrupt exits, even if the request to cancel gets no answer',
 test('an interrupt during the admission cancels the run that follows', async () => {
   const admitting = Promise.withResolvers<() => void>()
   await using service = await ScriptedService.start(({ path, method }, response) => {
-    if (path.endsWith('/cancel')) service.tell('svc.run.cancelled', { status: 'cancelled' })
+    if (path.endsWith('/cancel')) service.append('svc.run.cancelled', { status: 'cancelled' })
     if (method !== 'PUT') return undefined
     admitting.resolve(() => sendJson(response, 201, { session: { ...session, activeRunId: run.id } }))
     return 'later'

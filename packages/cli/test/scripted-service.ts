@@ -55,7 +55,7 @@ export class ScriptedService implements AsyncDisposable {
   }
 
   /** Appends to the log and sends the Event to every open stream. */
-  tell(type: string, data: Record<string, unknown> = {}): void {
+  append(type: string, data: Record<string, unknown> = {}): void {
     this.#api.append(1, sequence => runEvent(sequence, type, data))
     const last = this.#api.log.at(-1)
     if (last !== undefined) for (const stream of this.streams) stream.write(frame(last))

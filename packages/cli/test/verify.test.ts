@@ -139,17 +139,17 @@ test('a changed byte, another commit and an unknown key are each refused in word
 })
 
 test('a commit has its statement in the file beside it, or the service has it, with its keys', async () => {
-  const asked: unknown[] = []
+  const requests: unknown[] = []
   const client = {
     call: async (operation: string, input: unknown) => {
-      asked.push([operation, input])
+      requests.push([operation, input])
       if (operation === 'getStatementKeys') return keySet
       if (operation === 'getStatement') return JSON.parse(signed())
       return { statements: [{ sessionId: 's-1', publicationId: 'p' }] }
     },
   }
   expect(await verify('HEAD~1', {}, client)).toMatchObject({ code: 0, notes: [expect.stringContaining('--keys')] })
-  expect(asked).toEqual([
+  expect(requests).toEqual([
     ['listStatements', { query: { commit } }],
     ['getStatement', { sessionId: 's-1', publicationId: 'p' }],
     ['getStatementKeys', undefined],

@@ -7,10 +7,10 @@ import { type ApiScript, eventAt, frame, openStream, sendJson } from './scripted
 test('the watchdog finds a half-open connection', async () => {
   const clock = new ManualClock()
   const faults: unknown[] = []
-  let say = (_: string): unknown => undefined
+  let send = (_: string): unknown => undefined
   const stream: ApiScript['stream'] = ({ response }) => {
     openStream(response)
-    say = text => response.write(text)
+    send = text => response.write(text)
   }
   await using it = await start({ stream }, clock)
   it.api.append(1)
@@ -18,7 +18,7 @@ test('the watchdog finds a half-open connection', async () => {
   expect(await next(events)).toBe(1)
   const second = next(events)
   it.api.append(1)
-  say(frame(eventAt(2)))
+  send(frame(eventAt(2)))
   expect(await second).toBe(2)
   // Every byte of the stream has been read; only silence follows.
   const third = next(events)
@@ -39,16 +39,16 @@ test('comments keep a connection alive', async () => {
   const feed = new PulledStream()
   const events = feed.follow(clock, { verifyMs: 1_000_000 })
   const first = next(events)
-  await feed.say(frame(eventAt(1)))
+  await feed.send(frame(eventAt(1)))
   expect(await first).toBe(1)
   const second = next(events)
   await feed.requested()
   for (let at = 30_000; at <= 150_000; at += 30_000) {
     clock.advance(30_000)
-    await feed.say(': alive\n\n')
+    await feed.send(': alive\n\n')
     await feed.requested()
   }
-  await feed.say(frame(eventAt(2)))
+  await feed.send(frame(eventAt(2)))
   expect(await second).toBe(2)
   expect(feed.opened).toBe(1)
   await events.return()
@@ -65,7 +65,7 @@ test('the chunks of a stream set no timer each', async () => {
   const events = feed.follow({ now: clock.now, random: clock.random, sleep }, {})
   for (let sequence = 1; sequence <= 50; sequence += 1) {
     const following = next(events)
-    await feed.say(frame(eventAt(sequence)))
+    await feed.send(frame(eventAt(sequence)))
     expect(await following).toBe(sequence)
     clock.advance(10)
   }

@@ -74,7 +74,7 @@ export class PulledStream {
   }
 
   /** Gives the reader a chunk as soon as it asks for one. */
-  async say(text: string): Promise<void> {
+  async send(text: string): Promise<void> {
     const give = await this.#requested.promise
     this.#requested = Promise.withResolvers()
     give(text)

@@ -29,7 +29,7 @@ function log(...facts: readonly Fact[]): Event[] {
 }
 
 const started = ['svc.run.started', { status: 'running', attempt: 1 }] as const
-const say = (text: string, role = 'assistant') => ['svc.message.created', { messageId: text, role, text }] as const
+const message = (text: string, role = 'assistant') => ['svc.message.created', { messageId: text, role, text }] as const
 const begin = (id: string) =>
   ['svc.run.progress', { activityId: id, category: 'tool', name: 'bash', status: 'started', occurredAt: '' }] as const
 const done = (id: string, more: object = {}) =>
@@ -44,11 +44,11 @@ const rowsOf = (...facts: readonly Fact[]) => extendTranscript(emptyTranscript, 
 
 describe('messages', () => {
   test('of people ask for the Session again, whose Run they may have begun', () => {
-    expect(extendTranscript(emptyTranscript, log(ended('failed'), say('Go on', 'user'))).changedAt).toBe(2)
+    expect(extendTranscript(emptyTranscript, log(ended('failed'), message('Go on', 'user'))).changedAt).toBe(2)
   })
 
   test('of people and of the agent are rows, and reasoning is a step', () => {
-    expect(kinds(rowsOf(say('Fix it', 'user'), started, say('Hm', 'reasoning'), say('Done')))).toEqual([
+    expect(kinds(rowsOf(message('Fix it', 'user'), started, message('Hm', 'reasoning'), message('Done')))).toEqual([
       'prompt',
       'steps',
       'reply',
@@ -103,7 +103,7 @@ describe('a revision', () => {
   test('belongs to the end of its Run, whatever came after that', () => {
     const { rows, changedAt } = extendTranscript(
       emptyTranscript,
-      log(started, ended('completed'), say('Go on', 'user'), created),
+      log(started, ended('completed'), message('Go on', 'user'), created),
     )
     expect([kinds(rows), rows[0], changedAt]).toMatchObject([['end', 'prompt'], { changes: counts }, 4])
     expect(
@@ -145,7 +145,7 @@ describe('sub-agents', () => {
   const given: Fact = ['svc.delegation.started', { delegationId: 'a', task: 'Count the files' }]
 
   test('show their task from the start on, and stay in one group, whatever comes between', () => {
-    const rows = rowsOf(started, begin('ask'), given, beginOf('a1', 'a'), say('Meanwhile'), beginOf('a2', 'a'))
+    const rows = rowsOf(started, begin('ask'), given, beginOf('a1', 'a'), message('Meanwhile'), beginOf('a2', 'a'))
     expect(rows.slice(1)).toMatchObject([
       { lane: { id: 'a', task: 'Count the files', outcome: null }, steps: [{ id: 'a1' }, { id: 'a2' }] },
       { kind: 'reply' },
@@ -163,7 +163,7 @@ describe('sub-agents', () => {
 
 describe('tool calls', () => {
   test('that follow one another are one row, which a message ends', () => {
-    const rows = rowsOf(started, done('a'), say('Think', 'reasoning'), done('b'), say('So'), done('c'))
+    const rows = rowsOf(started, done('a'), message('Think', 'reasoning'), done('b'), message('So'), done('c'))
     expect(kinds(rows)).toEqual(['steps', 'reply', 'steps'])
     expect(rows[0]).toMatchObject({ steps: [{ id: 'a' }, { kind: 'thought' }, { id: 'b' }] })
   })
@@ -178,7 +178,14 @@ describe('tool calls', () => {
   })
 
   test('keep their place if they end in another order, even after a message', () => {
-    const rows = rowsOf(started, begin('a'), begin('b'), say('Meanwhile'), done('b'), done('a', { status: 'failed' }))
+    const rows = rowsOf(
+      started,
+      begin('a'),
+      begin('b'),
+      message('Meanwhile'),
+      done('b'),
+      done('a', { status: 'failed' }),
+    )
     expect(kinds(rows)).toEqual(['steps', 'reply'])
     expect(rows[0]).toMatchObject({
       steps: [
@@ -191,8 +198,8 @@ describe('tool calls', () => {
   const queued = ([type, data = {}]: Fact): Fact => [type, data, '00000000-0000-4000-8000-000000000002']
   test.each<[string, Fact[]]>([
     ['nothing', []],
-    ['a message to their Run', [say('Rather b', 'user')]],
-    ['a Run that was queued and cancelled', [queued(say('Next', 'user')), queued(ended('cancelled'))]],
+    ['a message to their Run', [message('Rather b', 'user')]],
+    ['a Run that was queued and cancelled', [queued(message('Next', 'user')), queued(ended('cancelled'))]],
   ])('without an end are over when their Run is, with %s in between', (_, between) => {
     const [row] = rowsOf(started, begin('a'), ...between, ended('crashed'))
     expect(row).toMatchObject({ steps: [{ status: 'failed' }] })
@@ -219,7 +226,7 @@ describe('a Run', () => {
   test.each(['completed', 'failed', 'cancelled', 'crashed'])('that %s has a row with its time and cost', status => {
     const view = extendTranscript(
       emptyTranscript,
-      log(started, say('x'), ended(status, { costUsd: 0.25, costComplete: false, turns: 3 })),
+      log(started, message('x'), ended(status, { costUsd: 0.25, costComplete: false, turns: 3 })),
     )
     expect(view.rows.at(-1)).toMatchObject({ kind: 'end', outcome: status, durationMs: 2_000, costUsd: 0.25, turns: 3 })
     expect(view).toMatchObject({ activeRun: null, changedAt: 3, editedAt: 3 })
@@ -262,7 +269,7 @@ describe('an Interaction', () => {
     const decidedBy = { kind: 'person', id: 'p' }
     const view = extendTranscript(
       emptyTranscript,
-      log(opened, say('x'), [
+      log(opened, message('x'), [
         'svc.interaction.resolved',
         { interactionId: 'i', kind: 'approval', status: 'resolved', resolution: 'approved', decidedBy },
       ]),
@@ -342,7 +349,7 @@ test('the refusals of a host are one line of their Run, where they began', () =>
     ['svc.egress.refused', { host, port: 443, reason, count }] as const
   const rows = rowsOf(
     blocked('a.example.org', 2),
-    say('On it.'),
+    message('On it.'),
     blocked('b.example.org', 1, 'policy'),
     blocked('a.example.org', 3),
     [...blocked('a.example.org', 1), '00000000-0000-4000-8000-000000000002'],
@@ -360,10 +367,13 @@ test('a sandbox that goes and comes again is one line, until the agent goes on',
   const title = 'Workspace restored as run r left it'
   const resumed: Fact = ['svc.activity.completed', { activityId: 'x', name: 'restore', kind: 'other', title }, null]
   const both = { about: 'sandbox', text: 'Sandbox paused and resumed' }
-  expect(rowsOf(paused, say('Go on', 'user'), resumed)).toMatchObject([{ ...both, detail: title }, { kind: 'prompt' }])
+  expect(rowsOf(paused, message('Go on', 'user'), resumed)).toMatchObject([
+    { ...both, detail: title },
+    { kind: 'prompt' },
+  ])
   expect(rowsOf(paused, resumed, paused, resumed)).toMatchObject([{ ...both, detail: `${title}\n${title}` }])
   expect(rowsOf(paused, resumed, paused)).toMatchObject([{ text: 'Sandbox paused' }])
-  expect(rowsOf(paused, say('Done'), resumed)).toMatchObject([{}, {}, { text: 'Sandbox resumed', detail: title }])
+  expect(rowsOf(paused, message('Done'), resumed)).toMatchObject([{}, {}, { text: 'Sandbox resumed', detail: title }])
   // An agent may call its own tool so.
   expect(rowsOf(done('a', { name: 'restore' }))).toMatchObject([{ kind: 'steps' }])
 })
@@ -447,7 +457,13 @@ test('every type of the catalog can be folded with the data that it must have', 
 const someEvents = fc
   .array(
     fc.oneof(
-      fc.constantFrom(started, say('a'), say('b', 'user'), say('c', 'reasoning'), ended('completed', { costUsd: 1 })),
+      fc.constantFrom(
+        started,
+        message('a'),
+        message('b', 'user'),
+        message('c', 'reasoning'),
+        ended('completed', { costUsd: 1 }),
+      ),
       fc.constantFrom('1', '2', '3').map(begin),
       fc.constantFrom('1', '2', '3').map(id => done(id)),
     ),
@@ -481,13 +497,13 @@ describe('a bounded transcript', () => {
   test('tells of every Event once, however little it holds', () => {
     const events = log(
       started,
-      say('Hm', 'reasoning'),
+      message('Hm', 'reasoning'),
       begin('a'),
       done('a'),
-      say('So'),
+      message('So'),
       begin('b'),
       done('b'),
-      say('x'),
+      message('x'),
     )
     let view = emptyTranscript
     const changes = events.flatMap(event => {
@@ -500,7 +516,7 @@ describe('a bounded transcript', () => {
 })
 
 test('the changes of a batch are the rows and steps that differ', () => {
-  const events = log(started, begin('a'), begin('b'), say('So'), done('a'))
+  const events = log(started, begin('a'), begin('b'), message('So'), done('a'))
   const before = extendTranscript(emptyTranscript, events.slice(0, 4))
   expect(changesOf(before, before)).toEqual([])
   expect(changesOf(before, extendTranscript(before, events.slice(4)))).toMatchObject([{ steps: [{ id: 'a' }] }])

@@ -20,7 +20,7 @@ let visitor: Visitor
 let page: Page
 let person: Awaited<ReturnType<typeof personWithPassword>>
 /** Paths below `/cloud` that the page has asked for. */
-let asked: string[]
+let requested: string[]
 beforeAll(async () => {
   accounts = stack.use(await startAccounts())
   writer = stack.use(await LogWriter.open(accounts.test.db))
@@ -33,10 +33,10 @@ afterAll(() => stack.disposeAsync())
 beforeEach(async () => {
   visitor = stack.use(await newVisitor(browser, { scripts: true }))
   page = visitor.page
-  asked = []
+  requested = []
   page.on('request', request => {
     const { pathname } = new URL(request.url())
-    if (pathname.startsWith('/cloud/')) asked.push(pathname)
+    if (pathname.startsWith('/cloud/')) requested.push(pathname)
   })
 })
 
@@ -71,7 +71,7 @@ describe('a machine that sleeps for a night', () => {
     await devtools.send('Page.setWebLifecycleState', { state: 'frozen' })
     for (let at = 6; at <= 120; at += 5) await append(session, at, at + 4)
     for (let at = 0; at < 30; at += 1) await accounts.test.api.createSession({ title: `Made at night ${at}` })
-    asked = []
+    requested = []
     await devtools.send('Page.setWebLifecycleState', { state: 'active' })
     await visitor.context.setOffline(false)
     // Every timer of the night is due at once.
@@ -80,9 +80,9 @@ describe('a machine that sleeps for a night', () => {
     await append(session, 121, 121)
     await until('a step of the morning', async () => (await shown()).includes(121))
     expect(await shown()).toEqual(Array.from({ length: 121 }, (_, n) => n + 1))
-    const streams = asked.filter(path => path === '/cloud/live')
+    const streams = requested.filter(path => path === '/cloud/live')
     expect(streams.length).toBeLessThanOrEqual(4)
-    expect(asked.length, asked.join(' ')).toBeLessThanOrEqual(40)
+    expect(requested.length, requested.join(' ')).toBeLessThanOrEqual(40)
     expect(await page.getByLabel('Message to the agent').inputValue()).toBe('Also mend the calendar')
     expect(await page.evaluate('globalThis.neverReloaded')).toBe(true)
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Sessions' }).first().click()
@@ -106,9 +106,9 @@ describe('a Session of 50,000 Events', () => {
   it('opens at its end with one read of the log, scrolls up by pages, and stays small', async () => {
     await openSignedIn(page, `${accounts.test.url}/sessions/${session.id}`, person)
     await log().getByText(`Step ${EVENTS}.`, { exact: true }).waitFor()
-    const of = (suffix: string) => asked.filter(path => path.endsWith(suffix)).length
+    const of = (suffix: string) => requested.filter(path => path.endsWith(suffix)).length
     expect([of('/overview'), of('/events')]).toEqual([1, 0])
-    expect(asked.length, asked.join(' ')).toBeLessThanOrEqual(40)
+    expect(requested.length, requested.join(' ')).toBeLessThanOrEqual(40)
     expect(await elements()).toBeLessThan(2_500)
     await log().hover()
     await until('an old step', async () => {
@@ -131,7 +131,7 @@ describe('a Session of 50,000 Events', () => {
   it('is entered at an Event of its beginning without reading what lies between', async () => {
     await openSignedIn(page, `${accounts.test.url}/sessions/${session.id}?event=200`, person)
     await log().getByText('Step 200.', { exact: true }).waitFor()
-    expect(asked.filter(path => path.endsWith('/events')).length).toBeLessThanOrEqual(10)
+    expect(requested.filter(path => path.endsWith('/events')).length).toBeLessThanOrEqual(10)
     expect(await elements()).toBeLessThan(2_500)
   })
 })

@@ -60,7 +60,7 @@ const ended = ({ id }: Environment, outcome: string) =>
   })
 const button = () => page.getByRole('button', { name: 'Try revision 1', exact: true })
 const log = () => page.getByRole('region', { name: 'Trial', exact: true })
-const outcome = (words: string | RegExp) => log().getByRole('status').filter({ hasText: words })
+const outcome = (text: string | RegExp) => log().getByRole('status').filter({ hasText: text })
 /** Waits until the log shows a text, in whatever elements. */
 const wrote = (text: string) =>
   until(`that the log shows ${text}`, async () => (await log().textContent())?.includes(text) === true)

@@ -133,9 +133,9 @@ describe('the files of a Session', () => {
     ['out', 'No such file'],
     ['pipe', 'This is no file'],
     ['../../etc/passwd', 'No such file'],
-  ])('say why there is nothing to read: %s', async (file, words) => {
+  ])('say why there is nothing to read: %s', async (file, text) => {
     await page.goto(`${origin}/sessions/${session.id}?panel=files&file=${encodeURIComponent(file)}`)
-    await page.getByText(words).waitFor()
+    await page.getByText(text).waitFor()
   })
 
   it('are downloaded whole, byte for byte', async () => {

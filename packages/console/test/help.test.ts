@@ -86,10 +86,10 @@ describe('the palette', () => {
     ['token', 'Organization: Integrations'],
     ['invite', 'Organization: Members'],
     ['budget', 'Organization: Limits'],
-  ])('finds what people call %j', async (words, label) => {
+  ])('finds what people call %j', async (query, label) => {
     await page.goto(`${accounts.test.url}/organization/members`)
     await page.locator('main h1').first().waitFor()
-    await search(words)
+    await search(query)
     await page.getByRole('option', { name: label }).waitFor()
     await page.keyboard.press('Escape')
   })

@@ -48,7 +48,7 @@ async function subscribed(wishes: { needsYou?: boolean; runEnded?: boolean } = {
 }
 
 /** Tells the sender that a Session has moved; nobody else announces the rows that a test writes. */
-const tell = ({ organizationId, id }: Session) =>
+const notify = ({ organizationId, id }: Session) =>
   announce(accounts.test.db.database, topics.session(organizationId, id))
 /** Has everything due at once: nobody waits for people to look. */
 const due = () => accounts.test.db.database.query('update push_deliveries set due_at = created_at')
@@ -77,7 +77,7 @@ async function asking(api: Api, title = 'Fix the login', kind = 'approval'): Pro
   const session = await api.createSession({ title }, 'a')
   await standIn.start(session, session.activeRunId ?? '')
   await openInteraction(accounts.test.db.database, session, { kind, deadline: null })
-  await tell(session)
+  await notify(session)
   return session
 }
 
@@ -122,14 +122,14 @@ describe('a browser that is pushed to', () => {
     const { api, browser } = await subscribed()
     const session = await api.createSession({ title: 'Upgrade' }, 'a')
     await standIn.end(session, session.activeRunId ?? '', { status: 'failed' })
-    await tell(session)
+    await notify(session)
     expect(await pushed(browser, 1)).toMatchObject([{ title: 'Upgrade', body: 'Has failed', sessionId: session.id }])
     expect(header('urgency')).toBe('normal')
     await settled()
     const later = await asking(api, 'Later')
     expect((await pushed(browser, 2)).map(({ sessionId }) => sessionId)).toEqual([session.id, later.id])
     await standIn.end(later, later.activeRunId ?? '', { status: 'completed', stopReason: 'max_turns' })
-    await tell(later)
+    await notify(later)
     expect((await pushed(browser, 3)).at(-1)?.body).toBe('Has stopped')
   })
 
@@ -142,7 +142,7 @@ describe('a browser that is pushed to', () => {
       "update sessions set created_at = now() + interval '1 second' where id = $1",
       [session.id],
     )
-    await tell(session)
+    await notify(session)
     const later = await asking(api, 'Later')
     expect((await pushed(browser, 1)).map(({ sessionId }) => sessionId)).toEqual([later.id])
     await settled()
@@ -154,7 +154,7 @@ describe('a browser that is pushed to', () => {
     await asking((await accounts.person({})).api, 'Somebody else’s')
     const ended = await api.createSession({ title: 'Ended' }, 'a')
     await standIn.end(ended, ended.activeRunId ?? '')
-    await tell(ended)
+    await notify(ended)
     const seen = await asking(api, 'Seen')
     await held()
     await api.put(`/cloud/sessions/${seen.id}/read`, { sequence: 1_000 })

@@ -619,7 +619,7 @@ describe('the page of a Session', () => {
     const session = await open('say First.', 'wait one')
     await log().getByText('First.', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Send when the agent has finished' }).waitFor()
-    const [asked, held] = [Promise.withResolvers<Request>(), Promise.withResolvers<void>()]
+    const [requested, held] = [Promise.withResolvers<Request>(), Promise.withResolvers<void>()]
     let isFirst = true
     await page.route('**/next-turn', async route => {
       if (route.request().method() !== 'GET' || !isFirst) return route.continue()
@@ -627,7 +627,7 @@ describe('the page of a Session', () => {
       // Whoever calls for a browser has to say that the page itself asks.
       const headers = { ...(await route.request().allHeaders()), 'sec-fetch-site': 'same-origin' }
       const response = await route.fetch({ headers })
-      asked.resolve(route.request())
+      requested.resolve(route.request())
       await held.promise
       await route.fulfill({ response })
     })
@@ -637,7 +637,7 @@ describe('the page of a Session', () => {
     await db.transaction(tx =>
       appendEvents(tx, key, [{ type: 'svc.conversation.cleared', data: { reason: 'requested' } }], new Date()),
     )
-    const before = await asked.promise
+    const before = await requested.promise
     await box().fill('say Second.')
     await page.keyboard.press('Enter')
     const card = page.getByRole('article', { name: 'The next message' })
@@ -670,10 +670,10 @@ describe('the page of a Session', () => {
   it('finds words far back in the log, goes there, and keeps the place in the address', async () => {
     const session = await open('say First.')
     const key = { organizationId: session.organizationId, sessionId: session.id }
-    const saying = (text: string) =>
+    const piece = (text: string) =>
       ({ type: 'svc.message.created', data: { messageId: randomUUID(), role: 'assistant', text } }) as const
     await page.getByText('Finished').waitFor()
-    const shown = [saying('The needle is here.'), ...Array.from({ length: 600 }, () => saying('Hay.'))]
+    const shown = [piece('The needle is here.'), ...Array.from({ length: 600 }, () => piece('Hay.'))]
     await accounts.test.db.database.transaction(tx => appendEvents(tx, key, shown, new Date()))
     await page.reload()
     await log().getByText('Hay.').last().waitFor()

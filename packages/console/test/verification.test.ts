@@ -58,11 +58,11 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-const greetingOf = (words: string) => `export const greet = (name: string) => \`${words}, \${name}!\`\n`
+const greetingOf = (text: string) => `export const greet = (name: string) => \`${text}, \${name}!\`\n`
 
 /** Changes the greeting, and skips its test. */
-async function change({ project }: Delivering, words: string): Promise<void> {
-  await writeFile(join(project, 'greet.ts'), greetingOf(words))
+async function change({ project }: Delivering, text: string): Promise<void> {
+  await writeFile(join(project, 'greet.ts'), greetingOf(text))
   await writeFile(
     join(project, 'greet.test.ts'),
     "it.skip('greets', () => {\n  expect(greet('you')).toBe('Hello, you!')\n})\n",
@@ -70,7 +70,7 @@ async function change({ project }: Delivering, words: string): Promise<void> {
 }
 
 const section = () => page.getByRole('region', { name: 'Verification', exact: true })
-const outcome = (words: string | RegExp) => section().getByRole('status').filter({ hasText: words })
+const outcome = (text: string | RegExp) => section().getByRole('status').filter({ hasText: text })
 const opened = () => section().getByRole('button', { name: /erified|Verifying/ })
 const check = (name: string) => section().getByRole('listitem').filter({ hasText: name })
 

@@ -159,13 +159,13 @@ describe('a person with a browser', () => {
     await shows('Choose at most 2.')
     await field('targets').getByLabel('macOS').uncheck()
     await field('As a draft?').getByLabel('No').check()
-    for (const [words, fault] of [
+    for (const [text, fault] of [
       ['many', 'Enter a number.'],
       ['2.5', 'Enter a whole number.'],
       ['0', 'Enter at least 1.'],
       ['6', 'Enter at most 5.'],
     ] as const) {
-      await entry('How many').fill(words)
+      await entry('How many').fill(text)
       await shows(fault)
     }
     await entry('How many').fill('3')

@@ -65,9 +65,9 @@ describe('an edit keeps every byte outside it', () => {
     ['of text that is there twice', 'one one', ['one', 'x'], 'more than once'],
     ['of half a character', 'ﬁne', ['f', 'x'], 'oldText is not in the file'],
     ['that changes nothing', 'one\r\n', ['one\n', 'one\n'], 'changes nothing'],
-  ])('and is refused %s', async (_, before, [oldText, newText], words) => {
+  ])('and is refused %s', async (_, before, [oldText, newText], reason) => {
     const { bytes, results } = await useTool(before, edit(oldText, newText))
-    expect(results).toEqual([{ call: 'edit failed', text: expect.stringContaining(words) }])
+    expect(results).toEqual([{ call: 'edit failed', text: expect.stringContaining(reason) }])
     expect(bytes).toEqual(Buffer.from(before))
   })
 })
@@ -88,9 +88,9 @@ describe('a write over a file', () => {
     ['8-bit text, of a character that it lacks', latin1('é'), 'Windows-1252 has no "→"'],
     ['text with bytes that would be lost', mixed(''), 'would be lost'],
     ['a binary file', latin1('\x89\0'), 'f is not text'],
-  ])('is refused over %s, with a way on', async (_, before, words) => {
+  ])('is refused over %s, with a way on', async (_, before, reason) => {
     const { bytes, results } = await useTool(before, write('→'))
-    expect(results).toEqual([{ call: 'write failed', text: expect.stringContaining(words) }])
+    expect(results).toEqual([{ call: 'write failed', text: expect.stringContaining(reason) }])
     expect(results[0]?.text).toContain('remove it with rm first')
     expect(bytes).toEqual(before)
   })
@@ -102,12 +102,12 @@ describe('a file that is not UTF-8', () => {
     ['UTF-16', utf16('\ufeffné'), '\ufeffné', 'This file is UTF-16'],
     ['UTF-8 with other bytes', mixed('x'), 'naïve\nx\n\ufffd\n', 'not wholly UTF-8'],
     ['binary', latin1('a\xff\x01\0'), 'a\ufffd\x01\ufffd', 'not text'],
-  ])('is read with a word about its encoding: %s', async (_, file, text, words) => {
+  ])('is read with a word about its encoding: %s', async (_, file, text, reason) => {
     const { results } = await useTool(file, call('read', { path: 'f' }))
     const [result] = results
     expect(result?.call).toBe('read completed')
     expect(result?.text?.replaceAll('\0', '\ufffd')).toContain(text)
-    expect(result?.text).toContain(words)
+    expect(result?.text).toContain(reason)
   })
 
   test('is searched, also for its own characters', async () => {

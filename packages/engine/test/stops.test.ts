@@ -137,9 +137,9 @@ describe('a model', () => {
 
   test('that fails for good is reported as a failed call in the words of the gateway', async () => {
     engine = await openEngine()
-    const words = 'The provider refused the credential; mend the configuration.'
-    engine.gateway.next(refuses(502, 'upstream_credential_refused', words), done)
-    expect(callsOf((await engine.prompt('go')).updates)).toEqual([{ call: 'model failed', text: `Model: ${words}` }])
+    const message = 'The provider refused the credential; mend the configuration.'
+    engine.gateway.next(refuses(502, 'upstream_credential_refused', message), done)
+    expect(callsOf((await engine.prompt('go')).updates)).toEqual([{ call: 'model failed', text: `Model: ${message}` }])
     expect(callsOf((await engine.prompt('go')).updates)).toEqual([])
     await engine.gateway[Symbol.asyncDispose]()
     expect(callsOf((await engine.prompt('go')).updates)).toMatchObject([{ call: 'model failed' }])
@@ -213,18 +213,18 @@ describe('cancelling', () => {
   })
 
   test('ends an open question', async () => {
-    let wasAsked = false
+    let wasCalled = false
     engine = await openEngine({
       people: {
         elicit: () => {
-          wasAsked = true
+          wasCalled = true
           return new Promise(() => undefined)
         },
       },
     })
     engine.gateway.next(call('ask_user', { questions: [{ question: 'Which?' }] }), done)
     const turn = engine.prompt('go')
-    await until(() => wasAsked)
+    await until(() => wasCalled)
     await engine.cancel()
     expect(await turn).toMatchObject({ stopReason: 'aborted' })
   })

@@ -62,8 +62,8 @@ export async function holdToBudgets(
     }
     const verdict = kind === 'reached' ? 'is_reached' : 'is_used_up'
     const ids = budgets.map(({ id }) => id)
-    const looksForLost = kind === 'taken' && pollMs === LONGEST_POLL_MS
-    const lost = looksForLost ? await findLostBudget(parts.db, organizationId, ids, parts.holder, now) : null
+    const checksLost = kind === 'taken' && pollMs === LONGEST_POLL_MS
+    const lost = checksLost ? await findLostBudget(parts.db, organizationId, ids, parts.holder, now) : null
     const reached = kind === 'reached' ? budgets.find(one => one.is_reached) : lost
     if (reached) {
       // Refused without a question, the Run would fail although it may go on.

@@ -81,7 +81,7 @@ function openaiModel(model: ResolvedModel): Model {
     supports_tools: model.tools,
     supports_reasoning: model.reasoning,
     reasoning_control: reasoning?.control ?? null,
-    reasoning_words: reasoning?.words ?? null,
+    reasoning_words: reasoning?.efforts ?? null,
     provider_model: model.model,
     native_wires: [...model.wire],
     input_modalities: [...model.modalities],

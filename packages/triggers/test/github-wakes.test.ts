@@ -61,11 +61,11 @@ describe('an event of GitHub', () => {
     ['push', undefined],
   ])('makes what is followed in its repository due at once: %s %s', async (name, action) => {
     await follow()
-    const told = event(name, { action })
-    expect((await at.post(trigger, told)).status).toBeLessThan(300)
+    const posted = event(name, { action })
+    expect((await at.post(trigger, posted)).status).toBeLessThan(300)
     expect(await isDue()).toBe(true)
     // The same one again changes nothing.
-    expect((await at.post(trigger, told)).status).toBeLessThan(300)
+    expect((await at.post(trigger, posted)).status).toBeLessThan(300)
     expect(await isDue()).toBe(true)
   })
 

@@ -35,12 +35,12 @@ async function inYear(year: number, { id }: Hooked): Promise<void> {
 }
 const clockAt = (time: string) => ({ now: () => new Date(time) })
 /** Tells everything that is due at a time, in a process of its own. */
-async function tellAll(of: typeof context): Promise<void> {
+async function reportAll(of: typeof context): Promise<void> {
   const worker = new ReportWorker(of)
   await worker.round()
   await worker.settled()
 }
-const tell = (time: string) => tellAll({ ...context, clock: clockAt(time) })
+const reportAt = (time: string) => reportAll({ ...context, clock: clockAt(time) })
 const requests = (id: number) => at.server.requests.filter(line => line.includes(`/repositories/${id}/`)).length
 
 /** Returns the world of a worker that is killed after its nth step: a call of the host, or a record of what it told. */
@@ -102,7 +102,7 @@ describe('the end of a Run that an event started', () => {
     expect(lines).toEqual(['**Berth has finished**', '', 'It was off by one.', '', `[Session](${session.sessionUrl})`])
 
     await at.published(session, 31)
-    await tell(new Date().toISOString())
+    await reportAt(new Date().toISOString())
     await until('the comment to name the pull request', () => comment?.body.includes('[Pull request #31]('))
     expect(commentsOf(site.id)).toHaveLength(1)
     expect(checksOf(site.id)).toMatchObject([ended])
@@ -162,7 +162,7 @@ describe('the end of a Run that an event started', () => {
     const marker = `<!-- berth:report ${derivedId('report', trigger.id, delivery.key)} -->`
     const other = at.server.talk.comment(site.id, 7, marker)
     await at.endRun(delivery.sessionId, { summary: 'Because.' })
-    await Promise.all(Array.from({ length: 4 }, () => tell('2031-01-01T00:00:01Z')))
+    await Promise.all(Array.from({ length: 4 }, () => reportAt('2031-01-01T00:00:01Z')))
     expect((await reportOf(trigger, delivery))?.told).toBe('ended')
     expect(commentsOf(site.id)).toHaveLength(2)
     expect(other.body).toBe(marker)
@@ -185,7 +185,7 @@ describe('the end of a Run that an event started', () => {
     for (let died = true; died; tries++) {
       const death = new AbortController()
       const world = dyingAt(tries + 1, death, clockAt(new Date(Date.UTC(2032, 0, 1, 0, 2 * tries)).toISOString()))
-      await tellAll(world)
+      await reportAll(world)
       died = death.signal.aborted
     }
     // It looks for the check, ends it, looks for the comment, edits it, and records both; the last one lives.
@@ -204,11 +204,11 @@ describe('the end of a Run that an event started', () => {
     const path = new RegExp(`^PATCH /repositories/${site.id}/issues`)
     at.server.fail({ when: path, answer: { status: 403, headers: { 'retry-after': '1800' } }, times: 1 })
     await at.endRun(delivery.sessionId)
-    await tell('2033-01-01T00:00:01Z')
+    await reportAt('2033-01-01T00:00:01Z')
     const requested = requests(site.id)
-    await tell('2033-01-01T00:30:00Z')
+    await reportAt('2033-01-01T00:30:00Z')
     expect(requests(site.id)).toBe(requested)
-    await tell('2033-01-01T00:30:01Z')
+    await reportAt('2033-01-01T00:30:01Z')
     expect(commentsOf(site.id).map(({ body }) => body.split('\n')[1])).toEqual(['**Berth has finished**'])
   })
 
@@ -220,14 +220,14 @@ describe('the end of a Run that an event started', () => {
     await inYear(2034, trigger)
     at.server.fail({ when: new RegExp(`^PATCH /repositories/${site.id}/issues`), answer: { status: 403 } })
     await at.endRun(delivery.sessionId)
-    await tell('2034-01-01T00:00:01Z')
+    await reportAt('2034-01-01T00:00:01Z')
     expect(await reportOf(trigger, delivery)).toEqual({
       told: 'ended',
       commentUrl: expect.any(String),
       commentErrorCode: 'cloud_repository_permission_denied',
     })
     const requested = requests(site.id)
-    await tell('2034-02-01T00:00:00Z')
+    await reportAt('2034-02-01T00:00:00Z')
     expect(requests(site.id)).toBe(requested)
     at.server.mend()
   })
@@ -271,12 +271,12 @@ describe('the end of a Run that an event started', () => {
     await reported(trigger, delivery, 'begun')
     await inYear(2035, trigger)
     await at.endRun(delivery.sessionId)
-    await tell('2035-01-01T00:00:01Z')
+    await reportAt('2035-01-01T00:00:01Z')
     const { comments } = at.server.talk
     const index = comments.findIndex(({ repository }) => repository === site.id)
     comments.splice(index, 1)
     await at.published(await at.test.api.session(delivery.sessionId), 32)
-    await tell('2035-01-01T00:01:00Z')
+    await reportAt('2035-01-01T00:01:00Z')
     expect(await reportOf(trigger, delivery)).toMatchObject({ commentErrorCode: 'cloud_repository_unavailable' })
     expect(commentsOf(site.id)).toEqual([])
   })

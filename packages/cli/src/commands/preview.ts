@@ -67,7 +67,7 @@ export async function preview(
 /** Waits until the preview's port listens, or it is clear that none will. @returns the port; null if there is none */
 async function listening(sessionId: string, io: CommandIo): Promise<readonly [PortList, number | null]> {
   const { client, stderr } = io
-  for (let looks = 0; ; looks += 1) {
+  for (let polls = 0; ; polls += 1) {
     const list = await client.call('listPorts', { sessionId })
     const { preview, previewCommand, ports, atRest } = list
     const [first] = ports
@@ -76,7 +76,7 @@ async function listening(sessionId: string, io: CommandIo): Promise<readonly [Po
     const isOver = preview === undefined || preview.state === 'exited' || preview.state === 'failed'
     const isIdle = previewCommand === undefined && preview?.state === 'running' && !atRest
     if (isOver || isIdle) return [list, first ?? null]
-    if (looks === 4) await stderr.line(`berth: waiting for ${port === undefined ? 'a port' : `port ${port}`}`)
+    if (polls === 4) await stderr.line(`berth: waiting for ${port === undefined ? 'a port' : `port ${port}`}`)
     await client.platform.sleep(pollMs)
   }
 }

@@ -5,8 +5,8 @@ test.each([
   ['member.changed', 'Member changed'],
   ['api_key.revoked', 'API key revoked'],
   ['sign_in.refused', 'Sign in refused'],
-])('%s reads %s', (action, words) => {
-  expect(actionLabel(action)).toBe(words)
+])('%s reads %s', (action, text) => {
+  expect(actionLabel(action)).toBe(text)
 })
 
 test('people are called by name, and what has none by its kind', () => {
@@ -22,8 +22,8 @@ test.each([
   ['repository acme/web', null, 'acme/web'],
   ['everything', null, 'everything'],
   [null, null, ''],
-])('the target %s of %s reads %s', (target, targetName, words) => {
-  expect(targetLabel({ target, targetName })).toBe(words)
+])('the target %s of %s reads %s', (target, targetName, text) => {
+  expect(targetLabel({ target, targetName })).toBe(text)
 })
 
 test('details are text', () => {

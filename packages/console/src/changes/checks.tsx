@@ -12,7 +12,7 @@ import { Badge } from '../environments/badge.tsx'
 import { printableLine } from '../ui/printable.ts'
 import { inOrder, linkOf } from './check-labels.ts'
 
-const looks: Readonly<Record<string, readonly [word: string, tone: string, icon: LucideIcon]>> = {
+const styles: Readonly<Record<string, readonly [word: string, tone: string, icon: LucideIcon]>> = {
   success: ['succeeded', 'text-good', CircleCheck],
   failure: ['failed', 'text-bad', CircleX],
   pending: ['under way', 'text-accent', LoaderCircle],
@@ -33,7 +33,7 @@ export function Checks({ checks }: { checks: readonly PullCheck[] }) {
 }
 
 function Check({ check: { name, state, required, url } }: { check: PullCheck }) {
-  const [word, tone, Icon] = looks[state] ?? [state, 'text-ink-3', CircleDashed]
+  const [word, tone, Icon] = styles[state] ?? [state, 'text-ink-3', CircleDashed]
   const link = linkOf(url)
   return (
     <li className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-1 px-3 py-1.5 text-xs not-last:border-b not-last:border-line">

@@ -44,9 +44,9 @@ export function DiffView(props: {
   /** Hears of the file that is in view. */
   onCurrent?: (at: number) => void
   /** Names this one of two on a page, which single keys cannot tell apart. */
-  beside?: string | undefined
+  title?: string | undefined
 }) {
-  const { sessionId, onCurrent, beside } = props
+  const { sessionId, onCurrent, title } = props
   const review = useReviewFiles(sessionId, props.review)
   const [{ split, wrap }, prefer] = useDiffPreferences()
   const [width, setWidth] = useState(0)
@@ -120,7 +120,7 @@ export function DiffView(props: {
     coloursOf,
     onComment: commentOn,
   }
-  useFileKeys(beside === undefined ? { review, current, goTo } : null)
+  useFileKeys(title === undefined ? { review, current, goTo } : null)
 
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.target !== scroller.current) return
@@ -202,8 +202,8 @@ export function DiffView(props: {
         ref={attach}
         tabIndex={0}
         role="region"
-        aria-label={beside === undefined ? 'Changed lines' : `Changed lines: ${beside}`}
-        aria-keyshortcuts={`ArrowDown ArrowUp Enter${beside === undefined ? ' n p u v' : ''}`}
+        aria-label={title === undefined ? 'Changed lines' : `Changed lines: ${title}`}
+        aria-keyshortcuts={`ArrowDown ArrowUp Enter${title === undefined ? ' n p u v' : ''}`}
         onKeyDown={onKeyDown}
         onWheel={() => setAimed(null)}
         onTouchMove={() => setAimed(null)}

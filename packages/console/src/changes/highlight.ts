@@ -86,7 +86,7 @@ export class GrowingColours {
   }
 }
 
-const looks: readonly (readonly [RegExp, string])[] = [
+const styles: readonly (readonly [RegExp, string])[] = [
   [/comment|quote|meta/, 'syntax-comment'],
   [/string|link|url|character|regexp/, 'syntax-string'],
   [/number|atom|bool|null|literal|unit|color/, 'syntax-number'],
@@ -98,7 +98,7 @@ const known = new Map<string, string>()
 
 /** Returns the class for a parser's word for a piece of text. */
 function classOf(style: string): string {
-  const found = known.get(style) ?? looks.find(([words]) => words.test(style))?.[1] ?? ''
+  const found = known.get(style) ?? styles.find(([words]) => words.test(style))?.[1] ?? ''
   known.set(style, found)
   return found
 }

@@ -33,11 +33,7 @@ function Column({ attempt: { session, review, revision, problem }, isAlone }: { 
         problem === null && <LoadingLines label="the changes" />
       ) : (
         <>
-          <DiffView
-            sessionId={session.id}
-            review={review}
-            beside={isAlone ? undefined : printableLine(session.title)}
-          />
+          <DiffView sessionId={session.id} review={review} title={isAlone ? undefined : printableLine(session.title)} />
           <CommentsBar session={session} review={review} />
         </>
       )}

@@ -17,11 +17,11 @@ export const shownBytes = 16 * 1024 ** 2
 /** A longer line is cut where it is shown. */
 export const lineCharacters = 2_000
 
-const looked = 8_192
+const sniffed = 8_192
 
 /** Returns true if the bytes are no text. */
 export function isBinary(bytes: Uint8Array): boolean {
-  return bytes.subarray(0, looked).includes(0)
+  return bytes.subarray(0, sniffed).includes(0)
 }
 
 /** Reads bytes as text. The last line break ends the last line; it begins no other. */

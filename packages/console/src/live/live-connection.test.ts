@@ -6,7 +6,7 @@ function scripted(onHeard?: FeedSink) {
   const connections: {
     readonly request: LiveRequest
     readonly signal: AbortSignal
-    tell(...frames: unknown[]): void
+    send(...frames: unknown[]): void
     state(connected: boolean): void
   }[] = []
   const live = new LiveConnection(async function* (request, signal, onState) {
@@ -15,7 +15,7 @@ function scripted(onHeard?: FeedSink) {
     connections.push({
       request: request(),
       signal,
-      tell(...frames) {
+      send(...frames) {
         waiting.push(frames)
         wake()
       },
@@ -55,12 +55,12 @@ test('a tab has one stream, whatever it follows, and none once it follows nothin
   ]
   await turns()
   expect(connections.map(({ request }) => request)).toEqual([{ feed: true, sessions: [{ sessionId: 'a', after: 7 }] }])
-  open()[0]?.tell({ kind: 'reset' }, { kind: 'session', session: { id: 's' } })
-  open()[0]?.tell(
+  open()[0]?.send({ kind: 'reset' }, { kind: 'session', session: { id: 's' } })
+  open()[0]?.send(
     { kind: 'event', sessionId: 'a', event: { sequence: 8 } },
     { kind: 'event', sessionId: 'b', event: {} },
   )
-  open()[0]?.tell({ kind: 'preview', sessionId: 'a', preview: null }, null, 'noise')
+  open()[0]?.send({ kind: 'preview', sessionId: 'a', preview: null }, null, 'noise')
   await turns()
   expect(received).toEqual([true, 'list', 's', 8, null])
   stops.push(live.followSession('b', sinkOf([])))
@@ -91,7 +91,7 @@ test('each change is passed on once, however many listen, and never what another
   const { live, open } = scripted(state => heard.push(state?.id ?? 'list'))
   for (const name of ['lists', 'health']) live.followFeed(state => received.push(`${name} ${state?.id ?? 'list'}`))
   await turns()
-  open()[0]?.tell({ kind: 'reset' }, { kind: 'session', session: { id: 's' } })
+  open()[0]?.send({ kind: 'reset' }, { kind: 'session', session: { id: 's' } })
   await turns()
   live.hear(null)
   expect(heard).toEqual(['list', 's'])

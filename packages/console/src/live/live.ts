@@ -1,7 +1,7 @@
 import { BerthConnectionError, defaultPlatform, followLive } from '@berth/client'
 import { browserFetch, toBerthError } from '../api/client.ts'
 import { type FeedSink, LiveConnection, type OpenLive } from './live-connection.ts'
-import { holdWhileVisible, isLeader, joinTabs, postLooked, postToOthers } from './tabs.ts'
+import { holdWhileVisible, isLeader, joinTabs, postToOthers, postVisible } from './tabs.ts'
 
 /**
  * A tab that nobody has looked at for so long gives its stream back, and at once if another tab is looked at: a browser
@@ -48,7 +48,7 @@ function check(): void {
   clearTimeout(resting)
   if (document.visibilityState === 'visible') {
     live.rest(false)
-    postLooked()
+    postVisible()
   } else if (isLeader()) live.rest(false)
   else resting = setTimeout(() => live.rest(true), restAfterMs)
 }
@@ -65,7 +65,7 @@ export function shareLive(membershipId: string): void {
     onState: state => {
       if (isHidden()) live.hear(state)
     },
-    onLooked: () => {
+    onVisible: () => {
       if (isHidden() && !isLeader()) live.rest(true)
     },
   })

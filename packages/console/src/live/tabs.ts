@@ -7,7 +7,7 @@ import type { SessionState } from '@berth/contract'
 const leaders = 3
 
 /** A tab's message to the others when somebody looks at it. */
-const looked = 'looked'
+const visible = 'looked'
 
 let leads = false
 let scope: string | null = null
@@ -25,7 +25,7 @@ export function postToOthers(state: SessionState | null): void {
 }
 
 /** Tells every tab of the browser that somebody looks at this one. */
-export const postLooked = (): void => browser?.postMessage(looked)
+export const postVisible = (): void => browser?.postMessage(visible)
 
 /** The messages from other tabs. */
 interface TabEvents {
@@ -34,13 +34,13 @@ interface TabEvents {
   /** The leader has heard of a Session; null: read the list again. */
   onState(state: SessionState | null): void
   /** Somebody looks at another tab. */
-  onLooked(): void
+  onVisible(): void
 }
 
 /** Joins the tabs that show a membership: their messages are for no other person and no other organization. */
-export function joinTabs(membershipId: string, { onLead, onState, onLooked }: TabEvents): void {
+export function joinTabs(membershipId: string, { onLead, onState, onVisible }: TabEvents): void {
   scope = membershipId
-  browser?.addEventListener('message', onLooked)
+  browser?.addEventListener('message', onVisible)
   if ('BroadcastChannel' in globalThis) {
     same = new BroadcastChannel(`berth.live.${scope}`)
     same.addEventListener('message', ({ data }: MessageEvent<SessionState | null>) => onState(data))

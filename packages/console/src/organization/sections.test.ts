@@ -14,9 +14,9 @@ test.each([
   ['invite', 'Members'],
   ['budget', 'Limits'],
   ['schedule', 'Triggers'],
-])('whoever looks for "%s" finds %s', (words, label) => {
+])('whoever looks for "%s" finds %s', (query, label) => {
   const features = { transcription: false, github: false, billing: false, triggers: true }
   const sections = sectionGroupsOf(features).flatMap(group => group.sections)
-  const found = sections.filter(({ also }) => words.split(' ').every(word => also.includes(word)))
+  const found = sections.filter(({ also }) => query.split(' ').every(word => also.includes(word)))
   expect(found.map(section => section.label)).toContain(label)
 })

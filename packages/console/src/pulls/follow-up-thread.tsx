@@ -16,7 +16,7 @@ import { attemptsText, causeText, followUpText, hasEnded } from './pull-labels.t
 import { followUpQuery } from './queries.ts'
 import { useFollow } from './use-follow.ts'
 
-const looks: Readonly<Record<string, readonly [tone: string, icon: LucideIcon]>> = {
+const styles: Readonly<Record<string, readonly [tone: string, icon: LucideIcon]>> = {
   watching: ['text-accent', Eye],
   working: ['text-accent', LoaderCircle],
   needs_person: ['text-warning', CircleAlert],
@@ -43,7 +43,7 @@ export function FollowUpThread(props: { session: Session; publication: Publicati
   const rests = followUp?.state === 'needs_person'
   const isOver = followUp !== null && hasEnded(followUp)
   const canResume = rests || (followUp?.state === 'stopped' && isOpen)
-  const [tone, Icon] = looks[followUp?.state ?? ''] ?? ['text-ink-3', Eye]
+  const [tone, Icon] = styles[followUp?.state ?? ''] ?? ['text-ink-3', Eye]
   return (
     <section aria-label={`Follow-up of #${number}`} className="rounded-md border border-line bg-surface text-xs">
       <div className="flex flex-wrap items-center gap-x-2 gap-y-1 px-2.5 py-1.5">

@@ -25,7 +25,7 @@ import { FollowDialog } from './follow-dialog.tsx'
 import { attemptsText, followUpReason, followUpText, hasEnded, stateText } from './pull-labels.ts'
 import { useFollow } from './use-follow.ts'
 
-const looks: Readonly<Record<string, readonly [icon: LucideIcon, tone: string]>> = {
+const styles: Readonly<Record<string, readonly [icon: LucideIcon, tone: string]>> = {
   open: [GitPullRequest, 'text-good'],
   draft: [GitPullRequestDraft, 'text-ink-3'],
   merged: [GitMerge, 'text-accent'],
@@ -37,7 +37,7 @@ export function PullRow({ pull, mayFollow, mayMerge }: { pull: PullRequest; mayF
   const { sessionId, publicationId, number, followUp, state } = pull
   const [asks, setAsks] = useState(false)
   const { follow, stop } = useFollow(sessionId, publicationId)
-  const [Icon, tone] = looks[state] ?? [GitPullRequest, 'text-ink-3']
+  const [Icon, tone] = styles[state] ?? [GitPullRequest, 'text-ink-3']
   const isOpen = state !== 'merged' && state !== 'closed'
   const isFollowed = followUp !== null && !hasEnded(followUp)
   const forbidden = mayFollow ? undefined : 'Your membership does not include this. Ask an administrator.'

@@ -31,14 +31,14 @@ export function TodoList({ session }: { session: Session }) {
   )
 }
 
-const looks = {
+const styles = {
   completed: { Icon: CircleCheck, icon: 'text-good', text: 'text-ink-3', word: 'Done: ' },
   in_progress: { Icon: CircleDot, icon: 'text-accent', text: 'font-medium', word: 'Now: ' },
   pending: { Icon: CircleDashed, icon: 'text-ink-3', text: '', word: '' },
 }
 
 function Entry({ entry: { content, status } }: { entry: PlanEntry }) {
-  const { Icon, icon, text, word } = looks[status as keyof typeof looks] ?? looks.pending
+  const { Icon, icon, text, word } = styles[status as keyof typeof styles] ?? styles.pending
   return (
     <li className="flex gap-2">
       <Icon className={`mt-0.5 size-3.5 shrink-0 ${icon}`} aria-hidden />

@@ -18,14 +18,14 @@ export function wayOnOf({ status, lastRun, runtime }: Ended): 'Try again' | 'Con
   return status === 'stopped' ? (runtime === 'shell' ? 'Try again' : 'Continue') : null
 }
 
-const looks = {
+const styles = {
   link: 'relative -my-2 shrink-0 py-2 font-medium text-accent underline decoration-line-strong underline-offset-3 hover:decoration-accent disabled:opacity-60',
   button: `${buttonClass('primary')} disabled:opacity-60`,
 } as const
 
 interface Props {
   readonly session: Session
-  readonly variant?: keyof typeof looks
+  readonly variant?: keyof typeof styles
 }
 
 /** A button for that step: the same message once more, or the word to go on. Pressed once, it is done with that Run. */
@@ -49,7 +49,7 @@ function WayOnOf({ session, variant = 'link' }: Props) {
         type="button"
         disabled={send.isPending || send.isSuccess}
         onClick={() => send.mutate()}
-        className={looks[variant]}
+        className={styles[variant]}
       >
         {step}
       </button>

@@ -3,7 +3,7 @@ import type { Verdict } from '../session/session-can.ts'
 
 type Variant = 'primary' | 'plain' | 'quiet' | 'danger'
 
-const looks: Readonly<Record<Variant, string>> = {
+const styles: Readonly<Record<Variant, string>> = {
   primary: 'bg-accent text-on-accent font-medium hover:bg-accent-hover',
   plain: 'bg-raised text-ink border border-line-strong hover:bg-hover',
   quiet: 'text-ink-2 hover:bg-hover hover:text-ink',
@@ -39,7 +39,7 @@ export function Button({
         {...rest}
         aria-busy={busy || undefined}
         disabled={rest.disabled === true || busy}
-        className={`${shape} ${looks[variant]} disabled:cursor-default disabled:opacity-60 ${className}`}
+        className={`${shape} ${styles[variant]} disabled:cursor-default disabled:opacity-60 ${className}`}
       />
     )
   }
@@ -91,5 +91,5 @@ export function IconButton({ label, className = '', ...rest }: IconButtonProps) 
 
 /** The look of a button, for links. */
 export function buttonClass(variant: Variant = 'plain'): string {
-  return `${shape} ${looks[variant]}`
+  return `${shape} ${styles[variant]}`
 }

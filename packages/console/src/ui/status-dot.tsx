@@ -1,7 +1,7 @@
 import { statusLabel } from '@berth/client'
 import type { SessionStatus } from '@berth/contract'
 
-const looks: Readonly<Record<SessionStatus, string>> = {
+const styles: Readonly<Record<SessionStatus, string>> = {
   needs_you: 'bg-dot-attention',
   working: 'bg-dot-active breathing',
   failed: 'bg-bad',
@@ -16,7 +16,7 @@ const looks: Readonly<Record<SessionStatus, string>> = {
 export function StatusDot({ status }: { status: string }) {
   const label = statusLabel(status)
   return (
-    <span className={`dot ${looks[status as SessionStatus] ?? looks.done}`} title={label}>
+    <span className={`dot ${styles[status as SessionStatus] ?? styles.done}`} title={label}>
       <span className="sr-only">{label}: </span>
     </span>
   )

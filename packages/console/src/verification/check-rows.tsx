@@ -17,7 +17,7 @@ import { TerminalText } from '../transcript/terminal-text.tsx'
 import { useSecond } from '../ui/clock.ts'
 import { printableLine } from '../ui/printable.ts'
 
-const looks: Readonly<Record<string, readonly [word: string, tone: string, icon: LucideIcon]>> = {
+const styles: Readonly<Record<string, readonly [word: string, tone: string, icon: LucideIcon]>> = {
   passed: ['passed', 'text-good', CircleCheck],
   failed: ['failed', 'text-bad', CircleX],
   running: ['running', 'text-accent', LoaderCircle],
@@ -39,7 +39,7 @@ export function CheckRows({ verification }: { verification: Verification }) {
 function CheckRow({ sessionId, check }: { sessionId: string; check: CheckResult }) {
   const { name, state, required, outputTail, artifactId } = check
   const [chosen, choose] = useState<boolean | null>(null)
-  const [word, tone, Icon] = looks[state] ?? [state, 'text-ink-3', CircleDashed]
+  const [word, tone, Icon] = styles[state] ?? [state, 'text-ink-3', CircleDashed]
   const hasOutput = (outputTail ?? '') !== ''
   const open = hasOutput && (chosen ?? (state === 'failed' || state === 'running'))
   const line = (

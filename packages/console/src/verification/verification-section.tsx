@@ -27,7 +27,7 @@ import { type CheckOutcomeKind, isOpen } from './outcome.ts'
 import { countsText, outcomeText } from './outcome-text.ts'
 import { type UseVerification, useVerification } from './use-verification.ts'
 
-const looks: Readonly<Record<CheckOutcomeKind, readonly [word: string, tone: string, icon: LucideIcon]>> = {
+const styles: Readonly<Record<CheckOutcomeKind, readonly [word: string, tone: string, icon: LucideIcon]>> = {
   none: ['Not verified', 'text-ink-3', CircleDashed],
   other: ['Not verified', 'text-warning', CircleAlert],
   open: ['Verifying', 'text-accent', LoaderCircle],
@@ -46,7 +46,7 @@ export function VerificationSection({ session, review }: { session: Session; rev
   if (!isKnown && problem === null) return null
   // Without checks, the page says elsewhere how to add some.
   if (!hasChecks && all.length === 0 && problem === null) return null
-  const [word, tone, Icon] = looks[outcome.kind]
+  const [word, tone, Icon] = styles[outcome.kind]
   const open = chosen ?? (outcome.kind === 'open' || outcome.kind === 'failed' || outcome.kind === 'errored')
   const counts = outcome.by === null || outcome.kind === 'other' ? null : countsText(outcome.by)
   return (

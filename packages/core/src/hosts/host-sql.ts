@@ -161,18 +161,18 @@ const REMOVED_HOURS = 24
  * organization's: the process that has its connection hears of the end only with its next look.
  *
  * @param organizationId only a host of this organization; null: any
- * @returns `held` if it has sandboxes, `here` if a process works on its machine and would bring it back
+ * @returns `held` if it has sandboxes, `alive` if a process works on its machine and would bring it back
  */
 export async function deleteHost(
   tx: Queryable,
   id: string,
   organizationId: string | null = null,
 ): Promise<{ readonly organization_id: string | null } | 'held' | 'here' | undefined> {
-  const { rows } = await tx.query<{ organization_id: string | null; dials: boolean; held: boolean; here: boolean }>({
+  const { rows } = await tx.query<{ organization_id: string | null; dials: boolean; held: boolean; alive: boolean }>({
     text: `
       select organization_id, token_sha256 is not null or provisioner is not null as dials,
         exists (select 1 from leases l where l.host = h.id and l.ended_at is null) as held,
-        token_sha256 is null and provisioner is null and heard_at > now() - interval '${HOST_AWAY_MS} milliseconds' as here
+        token_sha256 is null and provisioner is null and heard_at > now() - interval '${HOST_AWAY_MS} milliseconds' as alive
       from hosts h
       where id = $1 and removed_at is null and ($2::uuid is null or organization_id = $2) for update`,
     values: [id, organizationId],
@@ -180,7 +180,7 @@ export async function deleteHost(
   const [row] = rows
   if (row === undefined) return undefined
   if (row.held) return 'held'
-  if (row.here) return 'here'
+  if (row.alive) return 'here'
   await tx.query({
     text: `
       delete from hosts h where id = $1 and $2 or removed_at < now() - interval '${REMOVED_HOURS} hours' and not exists (

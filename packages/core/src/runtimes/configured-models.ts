@@ -39,8 +39,8 @@ export function configuredModels({ providers, models }: Pick<Config, 'providers'
     const kind = providerOf(id)?.kind
     if (level === null || kind === undefined) return {}
     const catalogId = models.aliases[id] ?? id
-    const { words, control } = reasoningOf({ kind, model: catalogId.slice(catalogId.indexOf('/') + 1) })
-    return { effort: { level, word: words[level], control } }
+    const { efforts, control } = reasoningOf({ kind, model: catalogId.slice(catalogId.indexOf('/') + 1) })
+    return { effort: { level, word: efforts[level], control } }
   }
   const isServed = (id: string) => known.has(id) || open.some(prefix => id.startsWith(prefix))
   return {

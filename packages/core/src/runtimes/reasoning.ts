@@ -8,7 +8,7 @@ export type ReasoningControl = 'effort' | 'adaptive' | 'level' | 'budget'
 export interface Reasoning {
   readonly control: ReasoningControl
   /** The provider's words. The least that it knows stands for `minimal`, the most for `max`. */
-  readonly words: Readonly<Record<Effort, string>>
+  readonly efforts: Readonly<Record<Effort, string>>
 }
 
 /** A model by its provider's own name. */
@@ -25,7 +25,7 @@ const geminiOfMinimal = /gemini-3(?:\.[1-6])?-flash|gemini-flash(?:-lite)?-lates
 /** Returns how a model that reasons is asked to; by its name, as no provider's list of models tells it. */
 export function reasoningOf({ kind, model }: Named): Reasoning {
   const name = model.toLowerCase()
-  const words = (least: string, most: string) => ({
+  const efforts = (least: string, most: string) => ({
     minimal: least,
     low: 'low',
     medium: 'medium',
@@ -34,15 +34,15 @@ export function reasoningOf({ kind, model }: Named): Reasoning {
   })
   if (kind === 'anthropic') {
     const isAdaptive = name.includes('claude-') && !claudeOfBudgets.test(name)
-    return { control: isAdaptive ? 'adaptive' : 'budget', words: words('low', 'max') }
+    return { control: isAdaptive ? 'adaptive' : 'budget', efforts: efforts('low', 'max') }
   }
   if (kind === 'google') {
     const least = geminiOfMinimal.test(name) ? 'minimal' : 'low'
-    return { control: geminiOfLevels.test(name) ? 'level' : 'budget', words: words(least, 'high') }
+    return { control: geminiOfLevels.test(name) ? 'level' : 'budget', efforts: efforts(least, 'high') }
   }
-  if (kind === 'openai-compatible') return { control: 'effort', words: words('low', 'high') }
+  if (kind === 'openai-compatible') return { control: 'effort', efforts: efforts('low', 'high') }
   const least = /^gpt-5(?:-mini|-nano)?(?:-\d{4}|$)/.test(name) ? 'minimal' : 'low'
-  return { control: 'effort', words: words(least, mostOfOpenai(name)) }
+  return { control: 'effort', efforts: efforts(least, mostOfOpenai(name)) }
 }
 
 function mostOfOpenai(name: string): string {

@@ -320,14 +320,14 @@ describe('an account that only an invitation made', () => {
 it('an invitation tells nobody who holds it whether the email has an account', async () => {
   const [team, other] = [await newTeam(), await newTeam()]
   const [known, unknown] = [await invited(team, own), newEmail()]
-  const words = async (email: string, fields?: Record<string, string>) => {
+  const textOf = async (email: string, fields?: Record<string, string>) => {
     const url = await other.invite(email)
     const page = fields === undefined ? await newBrowser().get(url) : await follow(url, fields)
     return `${page.status} ${page.text.replaceAll(email, 'the email')}`
   }
-  expect(await words(known)).toBe(await words(unknown))
+  expect(await textOf(known)).toBe(await textOf(unknown))
   for (const fields of [{ password: 'a guess that is long' }, { name: 'Any', password: 'short' }] as const) {
-    expect(await words(known, fields)).toBe(await words(unknown, fields))
+    expect(await textOf(known, fields)).toBe(await textOf(unknown, fields))
   }
   expect(await personOf(unknown)).toBeUndefined()
 })

@@ -31,7 +31,7 @@ class Program {
   }
 
   /** Waits for text in the output, and returns the pattern's groups. */
-  async says(pattern: RegExp): Promise<readonly string[]> {
+  async prints(pattern: RegExp): Promise<readonly string[]> {
     const [, ...groups] = await until(`${pattern} in:\n${this.output}`, () => {
       if (this.#child.exitCode !== null && !pattern.test(this.output)) throw new Error(`it ended:\n${this.output}`)
       return pattern.exec(this.output) ?? undefined
@@ -86,7 +86,7 @@ describe("the example of an app's backend", () => {
 
   /** Signs the person in for a program that shows a code. */
   async function connectDevice(program: Program): Promise<void> {
-    const [address = '', code = ''] = await program.says(/Open (\S+) and enter the code (\S+)\n/)
+    const [address = '', code = ''] = await program.prints(/Open (\S+) and enter the code (\S+)\n/)
     const browser = new Browser(service.url)
     const entered = await browser.submit(await browser.get(address), { user_code: code })
     const signedIn = await browser.submit(await browser.submit(entered), { ...person })
@@ -103,29 +103,29 @@ describe("the example of an app's backend", () => {
     await using register = new Program('register.ts', folder, env)
     await connectDevice(register)
     expect(await register.ended()).toBe(0)
-    await register.says(/my-app has the key [\w-]{43}; its private half is in app-key.pem\n/)
+    await register.prints(/my-app has the key [\w-]{43}; its private half is in app-key.pem\n/)
     expect(statSync(join(folder, 'app-key.pem')).mode & 0o777).toBe(0o600)
   })
 
   it('waits for consent, runs Turns, and is refused in plain words once it is revoked', async () => {
     await using backend = new Program('backend.ts', folder, env)
-    const [address = ''] = await backend.says(/opens (\S+)\n/)
+    const [address = ''] = await backend.prints(/opens (\S+)\n/)
     const browser = new Browser(service.url)
     const page = await browser.submit(await browser.get(address), { ...person })
     expect(page.text).toContain('My app')
     await browser.submit(page)
-    const [installationId] = await backend.says(/Installed as (\S+)\.\n/)
+    const [installationId] = await backend.prints(/Installed as (\S+)\.\n/)
 
     backend.send('echo one > kept')
-    await backend.says(/svc\.run\.completed\ncompleted: /)
+    await backend.prints(/svc\.run\.completed\ncompleted: /)
     backend.send('cat kept; echo two')
-    await backend.says(/completed: [\s\S]*completed: [\s\S]*one\ntwo/)
+    await backend.prints(/completed: [\s\S]*completed: [\s\S]*one\ntwo/)
 
     await using revoke = new Program('revoke.ts', folder, env)
     await connectDevice(revoke)
-    await revoke.says(new RegExp(`revoked ${installationId}\n`))
+    await revoke.prints(new RegExp(`revoked ${installationId}\n`))
     backend.send('echo three')
-    await backend.says(/The organization has removed the app/)
+    await backend.prints(/The organization has removed the app/)
     expect(await backend.ended()).toBe(1)
     expect(backend.output).not.toMatch(/three|BerthError|eyJ/)
   })
@@ -133,10 +133,10 @@ describe("the example of an app's backend", () => {
   it('tells that nobody approved', async () => {
     rmSync(join(folder, 'installation.json'))
     await using backend = new Program('backend.ts', folder, env)
-    const [address = ''] = await backend.says(/opens (\S+)\n/)
+    const [address = ''] = await backend.prints(/opens (\S+)\n/)
     const browser = new Browser(service.url)
     await browser.submit(await browser.submit(await browser.get(address), { ...person }), {}, 'deny')
     expect(await backend.ended()).toBe(1)
-    await backend.says(/Nobody approved\. Start again to ask again\./)
+    await backend.prints(/Nobody approved\. Start again to ask again\./)
   })
 })

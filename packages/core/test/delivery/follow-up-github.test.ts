@@ -36,20 +36,20 @@ it('carries an issue of GitHub through a red check and a review to its merge', a
   const { sessionId } = await at.fire(trigger, site.events.assigned('berth'))
   const path = await followUpPath(trigger)
   const read = async () => (await at.test.api.get<{ followUp?: FollowUp }>(path)).body.followUp
-  const standing = async (attempts: number, state = 'watching') => {
+  const followUpWith = async (attempts: number, state = 'watching') => {
     const followUp = await read()
     return followUp?.attempts === attempts && followUp.state === state && followUp
   }
-  const first = await until('the pull request to be followed', () => standing(0))
+  const first = await until('the pull request to be followed', () => followUpWith(0))
   const { number } = first.pullRequest
-  const tell = async (event: PostedEvent) => expect((await at.post(trigger, event)).status).toBeLessThan(300)
+  const post = async (event: PostedEvent) => expect((await at.post(trigger, event)).status).toBeLessThan(300)
   const branch = `svc/${sessionId}`
 
   // A red check, whose log is behind a redirect of the host.
   const red = first.headSha ?? ''
   server.actions.run(id, red, 'unit', { conclusion: 'failure', log: 'compiling\nmade is wrong\n' })
-  await tell(site.events.check({ branch, oid: red }, { pull: number }))
-  const mended = await until('the work on the check', () => standing(1))
+  await post(site.events.check({ branch, oid: red }, { pull: number }))
+  const mended = await until('the work on the check', () => followUpWith(1))
   expect(mended.history).toMatchObject([{ cause: 'checks', publicationId: expect.any(String) }])
   expect(mended.headSha).not.toBe(red)
   expect(await fileAt(site.gitDir, branch, 'made')).toBe('mended')
@@ -60,20 +60,20 @@ it('carries an issue of GitHub through a red check and a review to its merge', a
   // A review; the thread gets one answer.
   const review = { by: 'ann', comments: [{ path: 'made', line: 1, body: 'Say hello.' }] }
   server.reviews.review(id, number, review)
-  const [asked] = server.reviews.comments
-  await tell(site.events.review('changes_requested', null, number))
-  const reviewed = await until('the work on the review', () => standing(2))
+  const [question] = server.reviews.comments
+  await post(site.events.review('changes_requested', null, number))
+  const reviewed = await until('the work on the review', () => followUpWith(2))
   expect(reviewed.history[0]).toMatchObject({ cause: 'reviews' })
   expect(await fileAt(site.gitDir, branch, 'made')).toBe('mended\nhello')
   const answers = server.reviews.comments.slice(1)
-  expect(answers).toEqual([expect.objectContaining({ in_reply_to_id: asked?.id })])
+  expect(answers).toEqual([expect.objectContaining({ in_reply_to_id: question?.id })])
   expect(answers[0]?.body).toMatch(/It says hello now\.\n\nPushed as [0-9a-f]{12}\.$/)
 
   // The required check and the reviewer agree.
   server.actions.run(id, reviewed.headSha ?? '', 'unit', { conclusion: 'success' })
   server.reviews.review(id, number, { by: 'ann', state: 'APPROVED' })
-  await tell(site.events.check({ branch, oid: reviewed.headSha ?? '' }, { pull: number, conclusion: 'success' }))
-  await until('the merge', () => standing(2, 'merged'))
+  await post(site.events.check({ branch, oid: reviewed.headSha ?? '' }, { pull: number, conclusion: 'success' }))
+  await until('the merge', () => followUpWith(2, 'merged'))
   expect(await fileAt(site.gitDir, 'main', 'made')).toBe('mended\nhello')
   expect(server.pulls.filter(({ repository }) => repository === id)).toHaveLength(1)
 

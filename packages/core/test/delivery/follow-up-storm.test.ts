@@ -23,7 +23,7 @@ import type { FollowUpRow } from '../../src/sessions/follow-ups/follow-up.ts'
 
 const PULLS = 50
 const KILLS = 30
-const LOOK_MS = 121_000
+const POLL_MS = 121_000
 
 let db: TestDatabase
 let tenant: Tenant
@@ -74,8 +74,8 @@ describe('follow-ups of fifty pull requests', () => {
       const session = await playSession(db.database, tenant, number, now)
       pulls.open(number, session.head)
       const pull = { number, url: `https://played.test/pull/${number}`, title: 'Pull', draft: false }
-      const asked = { ...request, ...planOf(number).set }
-      const begun = { publicationId: session.publicationId, pull, headSha: session.head, request: asked, by }
+      const planned = { ...request, ...planOf(number).set }
+      const begun = { publicationId: session.publicationId, pull, headSha: session.head, request: planned, by }
       await db.database.transaction(tx => beginFollowUp(tx, session, begun, now))
       sessions.push(session)
     }
@@ -108,7 +108,7 @@ describe('follow-ups of fifty pull requests', () => {
       await process.work()
       await playRuns(db.database, now, endOfRun)
       await playPublications(db.database, pulls, now, watchPush)
-      now = new Date(now.getTime() + LOOK_MS)
+      now = new Date(now.getTime() + POLL_MS)
       const { rows } = await db.database.query<{ left: number }>(
         `select count(*)::integer as left from follow_ups where state in ('watching', 'working')
            or (state = 'needs_person' and noted_at is null and reason not in ('locked'))`,

@@ -175,8 +175,8 @@ describe('a pull request of GitHub that is followed', () => {
     await host.following.reply(ref, NUMBER, { threadId: String(id) }, 'Because.')
     server.talk.comment(11, NUMBER, 'Ours.', 'other[bot]', 'Bot')
     server.talk.comment(11, NUMBER, 'Ours.', 'berth[bot]')
-    const told = (await seen()).comments.map(({ body, isBot, isOurs }) => [body, isBot, isOurs])
-    expect(told).toEqual([
+    const expected = (await seen()).comments.map(({ body, isBot, isOurs }) => [body, isBot, isOurs])
+    expect(expected).toEqual([
       ['Ours.', true, true],
       ['Why?', false, false],
       ['Because.', true, true],
@@ -200,8 +200,8 @@ describe('a pull request of GitHub that is followed', () => {
 
   test('says unknown for as long as the host does not know whether it could merge', async () => {
     pull.undecided = true
-    const { pull: told, cursor } = await seen()
-    expect(told).toMatchObject({ mergeable: 'unknown', blockers: [] })
+    const { pull: expected, cursor } = await seen()
+    expect(expected).toMatchObject({ mergeable: 'unknown', blockers: [] })
     expect(await observe(cursor)).toBeNull()
     pull.undecided = false
     expect((await seen(cursor)).pull.mergeable).toBe('yes')
@@ -297,7 +297,7 @@ describe('the log of a check of GitHub', () => {
   }
   const output = { title: '1 failed', summary: 'greet() is wrong', text: 'expected Hello' }
   const annotations = [{ path: 'greet.ts', start_line: 4, annotation_level: 'failure', message: 'Hullo' }]
-  const told = '1 failed\n\ngreet() is wrong\n\nexpected Hello\n\ngreet.ts:4: failure: Hullo'
+  const expected = '1 failed\n\ngreet() is wrong\n\nexpected Hello\n\ngreet.ts:4: failure: Hullo'
 
   test.each([true, false])('is that of its job, to which no token of ours goes (elsewhere: %s)', async elsewhere => {
     server.actions.elsewhere = elsewhere
@@ -322,7 +322,7 @@ describe('the log of a check of GitHub', () => {
     server.actions.run(11, head, 'theirs', { ...end, log: 'not this', app: { id: 9, slug: 'other-ci' } })
     server.actions.run(11, head, 'refused', { ...end, log: 'not this' })
     server.fail({ when: /jobs\/90002\/logs/, answer: { status: 403 } })
-    for (const name of ['no log', 'theirs', 'refused']) expect(await logOf(name)).toBe(told)
+    for (const name of ['no log', 'theirs', 'refused']) expect(await logOf(name)).toBe(expected)
   })
 
   test('is not read from where the log lies on a host that may not be asked', async () => {
@@ -330,7 +330,7 @@ describe('the log of a check of GitHub', () => {
     server.actions.run(11, head, 'tests', { conclusion: 'failure', log: 'secret', output, annotations })
     const app = { appId: server.appId, privateKey: server.privateKey, baseUrl: server.url }
     using bound = new GitHubHost(app, systemClock)
-    expect(await bound.following.checkLog(ref, { id: 'run:90000', summary: null }, 65_536)).toBe(told)
+    expect(await bound.following.checkLog(ref, { id: 'run:90000', summary: null }, 65_536)).toBe(expected)
     expect(server.actions.logCredentials).toEqual([])
   })
 

@@ -75,8 +75,8 @@ describe('the extensions of a fresh sandbox', () => {
   })
 
   it('have their skills of the newest release in a restored home, where the rest is as the agent left it', async () => {
-    const release = (words: string) =>
-      extensionOf({}, [{ name: 'skills/shared/SKILL.md', content: `---\nname: shared\n---\n${words}\n` }])
+    const release = (output: string) =>
+      extensionOf({}, [{ name: 'skills/shared/SKILL.md', content: `---\nname: shared\n---\n${output}\n` }])
     const id = await environmentWith([release('first')])
     const inspection = 'tail -n 1 ~/.agents/skills/shared/SKILL.md; cat ~/.local/share/extensions/tools/data ~/own'
     const fill = 'echo data > ~/.local/share/extensions/tools/data; echo mine > ~/own'

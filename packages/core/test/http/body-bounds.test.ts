@@ -82,14 +82,14 @@ describe('values', () => {
 
   test("are counted at the gateway, which refuses in its clients' format", async () => {
     await using service = await startTestApp({ gateway: openGateway() })
-    const tell = async (rest: string) => {
+    const send = async (rest: string) => {
       const body = chat(`,"stop":[${'{},'.repeat(120_000)}${rest}`)
       const response = await service.call('POST', '/v1/chat/completions', { headers: json, body })
       return [response.status, await response.json()]
     }
     const refused = (code: string) => [400, { error: { type: 'invalid_request_error', code } }]
-    expect(await tell('{}]')).toMatchObject(refused('invalid_request'))
-    expect(await tell('')).toMatchObject(refused('malformed_request_body'))
+    expect(await send('{}]')).toMatchObject(refused('invalid_request'))
+    expect(await send('')).toMatchObject(refused('malformed_request_body'))
   })
 
   test('are not counted inside text', async () => {
@@ -173,15 +173,15 @@ describe('the grammar that is followed as values are counted', () => {
 
 describe('faults', () => {
   const faulty = (padding: number) => JSON.stringify({ message: '', model: 'x'.repeat(padding), more: 1 })
-  const tell = async (padding: number) => {
+  const send = async (padding: number) => {
     await using service = await startTestApp()
     const response = await service.call('PUT', turn, { headers: json, body: faulty(padding) })
     return (await readRefusal(response)).issues
   }
 
   test('of a small body are all reported, of a larger one only the first', async () => {
-    expect((await tell(1000))?.length).toBeGreaterThan(1)
-    expect(await tell(70_000)).toHaveLength(1)
+    expect((await send(1000))?.length).toBeGreaterThan(1)
+    expect(await send(70_000)).toHaveLength(1)
   })
 })
 

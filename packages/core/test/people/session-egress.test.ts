@@ -114,9 +114,9 @@ test('masks a secret in the words of a refusal before it cuts them', async () =>
     recordEgress(tx, keyOf(session), null, { hosts: [], refusals: [refusal] }, at('10:00:00')),
   )
   const events = await service.api.events(session.id)
-  const told = events.find(({ type }) => type === 'svc.egress.refused')?.data['message']
-  expect(told).toHaveLength(500)
-  expect(told).not.toContain('very')
+  const shown = events.find(({ type }) => type === 'svc.egress.refused')?.data['message']
+  expect(shown).toHaveLength(500)
+  expect(shown).not.toContain('very')
 })
 
 test('masks a secret that a program puts into a name', async () => {

@@ -13,7 +13,10 @@ const result = { type: 'function_call_output', call_id: 'a', output: 'ok' }
 type Item = Record<string, unknown>
 
 /** Returns the items that a client keeps of an answer made of these parts. */
-async function say(parts: readonly LanguageModelV4StreamPart[], model: Partial<ResolvedModel> = {}): Promise<Item[]> {
+async function replyTo(
+  parts: readonly LanguageModelV4StreamPart[],
+  model: Partial<ResolvedModel> = {},
+): Promise<Item[]> {
   const body = { model: 'm', input: 'Hi', stream: true }
   const languageModel = scriptedLanguageModel([{ type: 'response-metadata' }, ...parts, finish], model.kind)
   const answer = await callTranslated(translatedCall({ wire: 'responses', body, languageModel, model }))
@@ -40,7 +43,7 @@ const thinking = (metadata: Record<string, string>, ...deltas: string[]): Langua
 
 describe('sealed reasoning', () => {
   it("returns Anthropic's thinking with the text that it was signed with", async () => {
-    const items = await say([...thinking({ signature: 'sig' }, 'Let me ', 'see'), call])
+    const items = await replyTo([...thinking({ signature: 'sig' }, 'Let me ', 'see'), call])
     expect(items[0]).toMatchObject({ type: 'reasoning', summary: [{ type: 'summary_text', text: 'Let me see' }] })
     const unsummed = [{ ...items[0], id: undefined, summary: [] }, ...items.slice(1), result]
     expect(await replay(unsummed)).toEqual([
@@ -52,7 +55,7 @@ describe('sealed reasoning', () => {
   })
 
   it("returns Anthropic's redacted thinking, which has no readable text", async () => {
-    const items = await say([...thinking({ redactedData: 'xyz' }), call])
+    const items = await replyTo([...thinking({ redactedData: 'xyz' }), call])
     expect(items[0]).toMatchObject({ type: 'reasoning', summary: [] })
     expect(await replay([...items, result])).toMatchObject([
       [{ type: 'reasoning', text: '', providerOptions: { anthropic: { redactedData: 'xyz' } } }, { type: 'tool-call' }],
@@ -63,12 +66,12 @@ describe('sealed reasoning', () => {
   const signed = { google: { thoughtSignature: 'sig' } }
 
   it("returns Gemini's signatures on calls, early or late in the stream", async () => {
-    const early = await say(
+    const early = await replyTo(
       [{ type: 'tool-input-start', id: 'a', toolName: 'look', providerMetadata: signed }, call],
       google,
     )
     expect(early.map(item => item['type'])).toEqual(['reasoning', 'function_call'])
-    const late = await say(
+    const late = await replyTo(
       [
         { type: 'tool-input-start', id: 'a', toolName: 'look' },
         { ...call, providerMetadata: signed },
@@ -84,7 +87,7 @@ describe('sealed reasoning', () => {
   })
 
   it("returns Gemini's signature on text", async () => {
-    const items = await say(
+    const items = await replyTo(
       [
         { type: 'text-start', id: 't' },
         { type: 'text-delta', id: 't', delta: 'Done' },
@@ -103,14 +106,14 @@ describe('sealed reasoning', () => {
       { type: 'reasoning-delta', id: 'r', delta: 'Hm' },
       { type: 'reasoning-end', id: 'r' },
     ]
-    const items = await say([...thought, call], model)
+    const items = await replyTo([...thought, call], model)
     expect(await replay([...items, result], model)).toMatchObject([
       [{ type: 'reasoning', text: 'Hm' }, { type: 'tool-call' }],
     ])
   })
 
   it('is left out for another provider or model, in both directions', async () => {
-    const items = await say([...thinking({ signature: 'sig' }, 'Hm'), call])
+    const items = await replyTo([...thinking({ signature: 'sig' }, 'Hm'), call])
     expect(isSealedReasoning(items[0]?.['encrypted_content'])).toBe(true)
     const elsewhere = [
       [items, { kind: 'google', provider: 'google' }],
@@ -124,7 +127,7 @@ describe('sealed reasoning', () => {
   })
 
   it('is refused if it was altered', async () => {
-    const items = await say([...thinking({ signature: 'sig' }, 'Hm'), call])
+    const items = await replyTo([...thinking({ signature: 'sig' }, 'Hm'), call])
     const content = items[0]?.['encrypted_content'] as string
     const at = content.length - 10
     const altered = content.slice(0, at) + (content[at] === 'A' ? 'B' : 'A') + content.slice(at + 1)
@@ -137,7 +140,7 @@ describe('sealed reasoning', () => {
   })
 
   it('is refused for another organization', async () => {
-    const items = await say([...thinking({ signature: 'sig' }, 'Hm'), call])
+    const items = await replyTo([...thinking({ signature: 'sig' }, 'Hm'), call])
     await expect(replay([...items, result], {}, 'others')).rejects.toMatchObject({
       status: 400,
       param: 'input[1].encrypted_content',
@@ -145,7 +148,7 @@ describe('sealed reasoning', () => {
   })
 
   it('is left out if the text or call after it is missing', async () => {
-    const [reasoning] = await say([...thinking({ signature: 'sig' }, 'Hm'), call])
+    const [reasoning] = await replyTo([...thinking({ signature: 'sig' }, 'Hm'), call])
     expect(await replay([reasoning ?? {}])).toEqual([])
     expect(await replay([{ role: 'assistant', content: 'Well' }, reasoning ?? {}])).toEqual([
       [{ type: 'text', text: 'Well' }],

@@ -155,9 +155,9 @@ describe('room', () => {
     }
     const first = inUse
     inUse = new Set()
-    const looking = put(cache, 'two')
+    const putting = put(cache, 'two')
     inUse = first
-    await expect(looking).rejects.toThrow(HostFull)
+    await expect(putting).rejects.toThrow(HostFull)
     expect((await stat(join(dir, 'one'))).ino).toBe(ino)
   })
 })

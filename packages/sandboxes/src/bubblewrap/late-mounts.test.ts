@@ -75,10 +75,10 @@ describe('a sandbox that stands ready', () => {
   /** Has the agent of a lease run a script of one line. @returns what it printed */
   async function ran(driver: BubblewrapDriver, dataDir: string, leaseId: string, script: string): Promise<string> {
     const socket = await driver.attach(leaseId)
-    const say = (message: object) => socket.write(`${JSON.stringify(message)}\n`)
-    say({ hello: { fence: 1, from: 0 } })
-    say({ start: { key: 'start/1', command: agentCommand, env, cwd: insidePaths.workspace } })
-    say({ in: { key: 'initialize/1', line: `(${script}) > /tmp/out 2>&1; mv /tmp/out /tmp/done` } })
+    const send = (message: object) => socket.write(`${JSON.stringify(message)}\n`)
+    send({ hello: { fence: 1, from: 0 } })
+    send({ start: { key: 'start/1', command: agentCommand, env, cwd: insidePaths.workspace } })
+    send({ in: { key: 'initialize/1', line: `(${script}) > /tmp/out 2>&1; mv /tmp/out /tmp/done` } })
     socket.resume()
     const done = join(dataDir, 'leases', leaseId, 'disk/files/tmp/done')
     await until('the script ended', () => existsSync(done))

@@ -48,10 +48,10 @@ function specOf(leaseId: string, changes: Partial<SandboxSpec> = {}): SandboxSpe
 /** Starts the agent of a lease as a worker does. @returns what it answered to its first line, and its pid */
 async function ask(driver: BubblewrapDriver, leaseId: string): Promise<{ pid: string; namespace: string }> {
   const socket = await driver.attach(leaseId)
-  const say = (message: object) => socket.write(`${JSON.stringify(message)}\n`)
-  say({ hello: { fence: 1, from: 0 } })
-  say({ start: { key: 'start/1', command, env, cwd: insidePaths.workspace } })
-  say({ in: { key: 'initialize/1', line: 'begin' } })
+  const send = (message: object) => socket.write(`${JSON.stringify(message)}\n`)
+  send({ hello: { fence: 1, from: 0 } })
+  send({ start: { key: 'start/1', command, env, cwd: insidePaths.workspace } })
+  send({ in: { key: 'initialize/1', line: 'begin' } })
   let output = ''
   for await (const chunk of socket) {
     output += chunk

@@ -67,7 +67,7 @@ afterEach(async () => {
 })
 
 /** Sends a raw request line, which no client library would allow, and returns the answer. */
-async function say(line: string): Promise<string> {
+async function sendLine(line: string): Promise<string> {
   const socket = connect(join(dir, 's'))
   socket.write(`${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`, 'utf8')
   if (line.startsWith('CONNECT')) socket.end()
@@ -77,20 +77,20 @@ const statusOf = (answer: string) => Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?
 
 describe('public hosts', () => {
   it('are reached by name or address, at the first of the addresses resolved once', async () => {
-    expect(await say('GET http://example.com/path?query')).toMatch(/^HTTP\/1\.1 200 .*example\.com\/path\?query/s)
-    expect(await say('GET http://Example.COM./')).toMatch(/^HTTP\/1\.1 200 /)
-    expect(await say('GET http://münchen.de/')).toMatch(/^HTTP\/1\.1 (200|400) /)
-    expect(statusOf(await say('GET http://xn--mnchen-3ya.de/'))).toBe(200)
-    expect(statusOf(await say('CONNECT example.com:443'))).toBe(200)
-    expect(statusOf(await say('CONNECT 93.184.216.34:443'))).toBe(200)
-    expect(statusOf(await say('CONNECT [2606:4700::1]:443'))).toBe(200)
+    expect(await sendLine('GET http://example.com/path?query')).toMatch(/^HTTP\/1\.1 200 .*example\.com\/path\?query/s)
+    expect(await sendLine('GET http://Example.COM./')).toMatch(/^HTTP\/1\.1 200 /)
+    expect(await sendLine('GET http://münchen.de/')).toMatch(/^HTTP\/1\.1 (200|400) /)
+    expect(statusOf(await sendLine('GET http://xn--mnchen-3ya.de/'))).toBe(200)
+    expect(statusOf(await sendLine('CONNECT example.com:443'))).toBe(200)
+    expect(statusOf(await sendLine('CONNECT 93.184.216.34:443'))).toBe(200)
+    expect(statusOf(await sendLine('CONNECT [2606:4700::1]:443'))).toBe(200)
     expect(resolved.slice(0, 2)).toEqual(['example.com', 'example.com'])
     expect(dialled.slice(-3)).toEqual(['93.184.216.34 443', '93.184.216.34 443', '2606:4700::1 443'])
   })
 
   it('answer 502, not 403, if the name has no address', async () => {
-    expect(statusOf(await say('GET http://empty.example.com/'))).toBe(502)
-    expect(statusOf(await say('GET http://unknown.example.com/'))).toBe(502)
+    expect(statusOf(await sendLine('GET http://empty.example.com/'))).toBe(502)
+    expect(statusOf(await sendLine('GET http://unknown.example.com/'))).toBe(502)
     expect(dialled).toEqual([])
   })
 })
@@ -173,7 +173,7 @@ const hosts = [
 describe('a host that is not public', () => {
   it.each(hosts)('%s is refused before anything is resolved or dialled', async host => {
     for (const line of [`GET http://${host}/`, `CONNECT ${host}:443`, `GET http://${host}:443/`]) {
-      expect([400, 403], `${line}: ${await say(line)}`).toContain(statusOf(await say(line)))
+      expect([400, 403], `${line}: ${await sendLine(line)}`).toContain(statusOf(await sendLine(line)))
     }
     expect([resolved, dialled]).toEqual([[], []])
   })
@@ -193,7 +193,8 @@ describe('a host that is not public', () => {
       'CONNECT [::1]',
       'CONNECT http://127.0.0.1:443',
     ]
-    for (const line of [...lines, ...more, ...tunnels]) expect([400, 403], line).toContain(statusOf(await say(line)))
+    for (const line of [...lines, ...more, ...tunnels])
+      expect([400, 403], line).toContain(statusOf(await sendLine(line)))
     expect([resolved, dialled]).toEqual([[], []])
   })
 
@@ -201,7 +202,7 @@ describe('a host that is not public', () => {
     '%s is refused by its addresses, and none of them is dialled',
     async name => {
       for (const line of [`GET http://${name}/`, `CONNECT ${name}:443`]) {
-        const answer = await say(line)
+        const answer = await sendLine(line)
         expect(answer).toMatch(/^HTTP\/1\.1 403 .*not public/s)
       }
       expect(resolved).toEqual([name, name])
@@ -220,9 +221,9 @@ describe('a host that is not public', () => {
       log: { warn() {} },
       network: turning,
     })
-    expect(statusOf(await say('GET http://example.com/'))).toBe(200)
+    expect(statusOf(await sendLine('GET http://example.com/'))).toBe(200)
     expect([answers, dialled]).toEqual([1, ['93.184.216.34 80']])
-    expect(statusOf(await say('GET http://example.com/'))).toBe(403)
+    expect(statusOf(await sendLine('GET http://example.com/'))).toBe(403)
     expect(dialled).toHaveLength(1)
   })
 })
@@ -268,9 +269,9 @@ describe('a policy', () => {
 
 describe('the log of refusals', () => {
   it('names the target and the reason, without path or query, up to a limit', async () => {
-    await say('GET http://localhost/secret?secret')
+    await sendLine('GET http://localhost/secret?secret')
     expect(logged).toEqual([{ host: 'localhost', port: 80, reason: 'localhost is not the name of a public host' }])
-    for (let count = 0; count < 40; count++) await say('CONNECT localhost:443')
+    for (let count = 0; count < 40; count++) await sendLine('CONNECT localhost:443')
     expect(logged).toHaveLength(20)
   })
 })

@@ -15,19 +15,19 @@ afterEach(() => stage[Symbol.asyncDispose]())
 
 describe('a decision about a host', () => {
   it('is asked for after the policy and before the dial, and its reason is the answer', async () => {
-    const asked: object[] = []
+    const questions: object[] = []
     await stage.listen('no.example.com', createHttp())
     await stage.serve([], {
       decider: {
         decide: async target => {
-          asked.push(target)
+          questions.push(target)
           return { allow: false, code: 'denied', reason: 'Alice said no to no.example.com' }
         },
       },
     })
     const { head, socket } = await stage.tunnel('no.example.com:443')
     expect(head + (await text(socket))).toMatch(/^HTTP\/1\.1 403 [\s\S]*Alice said no/)
-    expect(asked).toEqual([{ host: 'no.example.com', port: 443, by: 'probe/1' }])
+    expect(questions).toEqual([{ host: 'no.example.com', port: 443, by: 'probe/1' }])
     expect([stage.dialled, stage.told.reached]).toEqual([[], []])
     expect(stage.told.refused).toEqual([
       { host: 'no.example.com', port: 443, code: 'denied', reason: 'Alice said no to no.example.com' },

@@ -158,10 +158,10 @@ if (process.getuid?.() !== 0) {
       const leaseId = `lease-${count}`
       await driver.create({ leaseId, command, bounds, mounts: [], egress: { reach: [] }, ...changes })
       const supervisor = await driver.attach(leaseId)
-      const say = (message: object) => supervisor.write(`${JSON.stringify(message)}\n`)
-      say({ hello: { fence: 1, from: 0 } })
-      say({ start: { key: 'start/1', command: agent, env, cwd: insidePaths.workspace } })
-      say({ in: { key: 'initialize/1', line: 'begin' } })
+      const send = (message: object) => supervisor.write(`${JSON.stringify(message)}\n`)
+      send({ hello: { fence: 1, from: 0 } })
+      send({ start: { key: 'start/1', command: agent, env, cwd: insidePaths.workspace } })
+      send({ in: { key: 'initialize/1', line: 'begin' } })
       let output = ''
       for await (const chunk of supervisor) {
         output += chunk

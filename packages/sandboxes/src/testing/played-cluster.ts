@@ -36,11 +36,11 @@ export class PlayedCluster {
   readonly #bounds = new Map<PlayedPod, number>()
   #idle: Promise<ReadyPod> | undefined
   #count = 0
-  readonly #looking: NodeJS.Timeout
+  readonly #eviction: NodeJS.Timeout
 
   constructor(options: PlayedClusterOptions) {
     this.#options = options
-    this.#looking = setInterval(() => void this.#evict(), POLL_MS)
+    this.#eviction = setInterval(() => void this.#evict(), POLL_MS)
   }
 
   /** Returns the pod of a lease. */
@@ -106,7 +106,7 @@ export class PlayedCluster {
   #described: readonly string[] = []
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#looking)
+    clearInterval(this.#eviction)
     for (const one of [...this.#leased.values(), ...(this.#idle ? [this.#idle] : [])]) await this.#delete(await one)
   }
 

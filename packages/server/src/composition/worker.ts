@@ -60,7 +60,7 @@ const HOST_SHARE = 3 / 4
 /** Time between two polls for work if nothing wakes the worker. */
 const POLL_MS = 500
 /** Shorter steps before the agent begins are not told of. */
-const TELL_STEP_MS = 1000
+const REPORT_STEP_MS = 1000
 const CLONE_MS = 5 * 60_000
 const LONGEST_SWEEP_MS = 10_000
 
@@ -269,7 +269,7 @@ async function workerContext(
     },
     limits: {
       ...worker.limits,
-      tellStepMs: TELL_STEP_MS,
+      reportStepMs: REPORT_STEP_MS,
       cloneMs: CLONE_MS,
       pulseMs: worker.limits.pingMs / 2,
       leaseIdleMs: leases.idleMs,

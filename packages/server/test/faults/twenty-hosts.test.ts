@@ -71,7 +71,7 @@ it('takes twenty hosts over from a worker that is killed, and every Run ends onc
   await until('twenty takeovers', () => fences().every(([fence = 0], n) => fence > (before[n] ?? 0)))
   for (const prompt of prompts.values()) {
     prompt.act('after')
-    prompt.say('done')
+    prompt.write('done')
     prompt.answer()
   }
   for (const session of begun) {

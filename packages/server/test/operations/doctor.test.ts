@@ -90,9 +90,9 @@ describe('berth doctor on the machine of a service', () => {
     const provider = { id: 'acme', kind: 'openai', apiKey: { env: 'ACME_API_KEY_OF_A_TEST' } }
     await writeFile(config, JSON.stringify({ providers: [provider] }), { mode: 0o600 })
     const named = { ...apart, BERTH_CONFIG: config, DATABASE_URL: databaseUrl(db) }
-    const beside = await findings({ ...named, BERTH_DATA_DIR: dataDir })
-    expect(failures(beside)).toEqual([])
-    expect(of(beside, 'settings')).toEqual({
+    const unconfigured = await findings({ ...named, BERTH_DATA_DIR: dataDir })
+    expect(failures(unconfigured)).toEqual([])
+    expect(of(unconfigured, 'settings')).toEqual({
       check: 'settings',
       state: 'warning',
       detail: `ACME_API_KEY_OF_A_TEST is not set in this terminal; process ${process.pid}, which serves from this data directory, has its own`,

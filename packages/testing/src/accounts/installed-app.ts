@@ -133,7 +133,7 @@ export async function makeInstalledApp({ test, person, issuer, masterKey }: Acco
   }))
     streams.set(name, await OpenStream.open(url, session.id, bearer))
 
-  const standings = async (id: string) => {
+  const budgetsOf = async (id: string) => {
     const { rows } = await db.query<{ stands: string }>(
       "select concat_ws(' ', status, error_code) as stands from runs where id = $1",
       [id],
@@ -156,7 +156,7 @@ export async function makeInstalledApp({ test, person, issuer, masterKey }: Acco
     },
     closedStreams: () => [...streams].filter(([, { closed }]) => closed).map(([name]) => name),
     async runs() {
-      return { installation: await standings(of.runId), member: await standings(run.id) }
+      return { installation: await budgetsOf(of.runId), member: await budgetsOf(run.id) }
     },
   }
 }

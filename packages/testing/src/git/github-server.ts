@@ -535,12 +535,12 @@ const halved = new WeakSet<ServerResponse>()
 function reply(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
   const text = JSON.stringify(body)
   const length = String(Buffer.byteLength(text))
-  const { method, headers: asked } = response.req
+  const { method, headers: sent } = response.req
   const etag = `W/"${createHash('sha256')
     .update(`${text}${headers['link'] ?? ''}`)
     .digest('hex')}"`
   const named = method === 'GET' && status === 200 ? { etag } : {}
-  if (named.etag !== undefined && asked['if-none-match'] === etag) return void response.writeHead(304, named).end()
+  if (named.etag !== undefined && sent['if-none-match'] === etag) return void response.writeHead(304, named).end()
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...named, ...headers })
   if (halved.has(response)) response.write(text.slice(0, text.length / 2), () => response.destroy())
   else response.end(text)

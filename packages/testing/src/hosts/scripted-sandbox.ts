@@ -8,7 +8,7 @@ type Message = { readonly id?: unknown; readonly method?: string; readonly param
 export interface Prompt {
   readonly text: string
   /** Writes a text of the agent into the journal. */
-  say(text: string): void
+  write(text: string): void
   /** Makes a call of a tool that succeeds. */
   act(title: string): void
   /** Answers the prompt. */
@@ -105,7 +105,7 @@ export class ScriptedSandbox {
       const update = (content: object) => out({ method: 'session/update', params: { sessionId, update: content } })
       this.#prompted({
         ...{ id, out, agentSession: sessionId, text: prompt.map(({ text }) => text ?? '').join('') },
-        say: text => update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } }),
+        write: text => update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } }),
         act: title => {
           const call = { toolCallId: title, title, kind: 'execute' }
           update({ sessionUpdate: 'tool_call', ...call, status: 'in_progress' })

@@ -127,7 +127,7 @@ export class ApiServer implements AsyncDisposable {
       status,
     }
     this.pods.set(name, stored)
-    this.#tell('ADDED', stored)
+    this.#notify('ADDED', stored)
     return stored
   }
 
@@ -135,14 +135,14 @@ export class ApiServer implements AsyncDisposable {
     const pod = this.named(name)
     pod.status = status
     pod.metadata.resourceVersion = String(++this.#version)
-    this.#tell('MODIFIED', pod)
+    this.#notify('MODIFIED', pod)
   }
 
   remove(name: string): void {
     const pod = this.named(name)
     pod.metadata.resourceVersion = String(++this.#version)
     this.pods.delete(name)
-    this.#tell('DELETED', pod)
+    this.#notify('DELETED', pod)
   }
 
   /** Forgets what happened so far, so that watches cannot go on from there, and ends those under way. */
@@ -161,7 +161,7 @@ export class ApiServer implements AsyncDisposable {
     return this.#watchers.size
   }
 
-  #tell(type: string, pod: StoredPod): void {
+  #notify(type: string, pod: StoredPod): void {
     const line = `${JSON.stringify({ type, object: { kind: 'Pod', ...pod } })}\n`
     this.#history.push({ version: this.#version, pod, line })
     for (const { selects, response } of this.#watchers) {

@@ -75,7 +75,7 @@ const limits: ExecutionLimits = {
   pingMs: 10_000,
   // bound: a pause between two looks
   pulseMs: 1000,
-  tellStepMs: 600_000,
+  reportStepMs: 600_000,
   cloneMs: 300_000,
   hostLostMs: 300_000,
   leaseIdleMs: 600_000,

@@ -37,11 +37,11 @@ export class GitHubTriggers {
   ): Promise<GitHubTriggers> {
     const server = stack.use(await GitHubServer.start())
     const config = { gitHosts: [gitHostConfig(server)] }
-    return GitHubTriggers.beside(stack.use(await startTestService({ config, variables })), server, stack)
+    return GitHubTriggers.within(stack.use(await startTestService({ config, variables })), server, stack)
   }
 
   /** The same for a service and a server that run. */
-  static beside(test: TestService, server: GitHubServer, stack: AsyncDisposableStack): GitHubTriggers {
+  static within(test: TestService, server: GitHubServer, stack: AsyncDisposableStack): GitHubTriggers {
     for (const login of ['ann', 'bob']) server.talk.rights.set(login, 'write')
     server.talk.rights.set('eve', 'read')
     return new GitHubTriggers(test, server, stack)

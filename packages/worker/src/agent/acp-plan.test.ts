@@ -2,7 +2,7 @@ import { interactionLimits as bounds } from '@berth/contract'
 import { describe, expect, test } from 'vitest'
 import { readPlan } from './acp-questions.ts'
 
-const saying = (text: string) => ({ content: [{ type: 'content', content: { type: 'text', text } }] })
+const textOf = (text: string) => ({ content: [{ type: 'content', content: { type: 'text', text } }] })
 const knownCall = { text: undefined, input: undefined, truncated: false }
 
 describe('a plan', () => {
@@ -11,12 +11,12 @@ describe('a plan', () => {
     ['the most characters that may be shown, of four bytes each', '😀'.repeat(bounds.planCharacters)],
     ['no text', ''],
   ])('is shown whole if it has %s', (_, plan) => {
-    expect(readPlan(saying(plan), null)).toEqual({ plan })
+    expect(readPlan(textOf(plan), null)).toEqual({ plan })
     expect(readPlan({ rawInput: { plan } }, null)).toEqual({ plan })
   })
 
   test('is cut at the bound if it is longer, and says so at its end', () => {
-    const { plan, planTruncated } = readPlan(saying('😀'.repeat(bounds.planCharacters + 1)), null)
+    const { plan, planTruncated } = readPlan(textOf('😀'.repeat(bounds.planCharacters + 1)), null)
     expect([[...plan].length, planTruncated]).toEqual([bounds.planCharacters, true])
     expect(plan).toMatch(/^😀{65000}.*longer than can be shown/su)
   })
@@ -29,6 +29,6 @@ describe('a plan', () => {
       planTruncated: true,
     })
     const whole = { plan: 'All of it.' }
-    expect(readPlan(saying('All of it.'), { ...knownCall, text: 'All', truncated: true })).toEqual(whole)
+    expect(readPlan(textOf('All of it.'), { ...knownCall, text: 'All', truncated: true })).toEqual(whole)
   })
 })

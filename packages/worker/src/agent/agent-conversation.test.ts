@@ -41,7 +41,7 @@ const agent = (message: object): Entry => ({ type: 'o', payload: JSON.stringify(
 const answer = (id: number | string, result: unknown = {}) => agent({ id, result })
 const refusal = (id: number) => agent({ id, error: { code: -32603, message: 'no' } })
 const updated = (update: object) => agent({ method: 'session/update', params: { sessionId: 's1', update } })
-const says = (text: string) => updated({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } })
+const messageOf = (text: string) => updated({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } })
 const calls = (toolCallId: string) =>
   updated({ sessionUpdate: 'tool_call', toolCallId, title: toolCallId, kind: 'edit' })
 const ends = (toolCallId: string) => updated({ sessionUpdate: 'tool_call_update', toolCallId, status: 'completed' })
@@ -249,7 +249,7 @@ describe('an agent', () => {
   })
 
   test('has the prompt once it was given it, and its output from then on belongs to the run', () => {
-    const conversation = read(ready, says('before'), calls('before'), given(promptKey), says('after'))
+    const conversation = read(ready, messageOf('before'), calls('before'), given(promptKey), messageOf('after'))
     expect(conversation.prompted).toBe(true)
     conversation.close()
     expect(conversation.take().drafts.map(draft => draft.data['text'])).toEqual(['after'])
@@ -273,7 +273,7 @@ describe('an agent', () => {
   })
 
   test('ends the run with its answer, and nothing it does later changes that', () => {
-    const conversation = read(working, says('done'), answer(promptId, { stopReason: 'end_turn' }), exited())
+    const conversation = read(working, messageOf('done'), answer(promptId, { stopReason: 'end_turn' }), exited())
     expect(conversation.end).toMatchObject({ kind: 'answered', outcome: { status: 'completed' } })
     conversation.close()
     expect(conversation.lastAnswer).toBe('done')
@@ -281,7 +281,7 @@ describe('an agent', () => {
 
   test('does not end the run by its answer if another prompt follows', () => {
     const further = `${promptKey}/feedback/7`
-    const entries = [says('no'), answer(promptId, { stopReason: 'end_turn' }), given(further), says('yes')]
+    const entries = [messageOf('no'), answer(promptId, { stopReason: 'end_turn' }), given(further), messageOf('yes')]
     const conversation = read(working, ...entries)
     expect([conversation.end, conversation.facts.activePrompt]).toEqual([null, further])
     conversation.close()
@@ -298,7 +298,7 @@ describe('an agent', () => {
       isOwn,
       working,
       updated({ sessionUpdate: 'tool_call', ...file }),
-      ...[ends('i'), titled(' '), titled('One'), says('a'), titled('Two'), calls('a')],
+      ...[ends('i'), titled(' '), titled('One'), messageOf('a'), titled('Two'), calls('a')],
     )
     const { drafts, ...reading } = conversation.take()
     expect(reading).toMatchObject({ toolCalls, title: 'One' })
@@ -309,7 +309,7 @@ describe('an agent', () => {
       'message.created',
       'run.progress',
     ])
-    const after = journal([says('b'), titled('Three')]).map(record => ({ ...record, end: record.end + 10_000 }))
+    const after = journal([messageOf('b'), titled('Three')]).map(record => ({ ...record, end: record.end + 10_000 }))
     for (const record of after) conversation.apply(record)
     expect(conversation.take().title).toBeNull()
     const named = new AgentConversation(of, working, 0, undefined, undefined, { isOwn, takesTitle: false })
@@ -333,12 +333,12 @@ describe('a request of an agent', () => {
       .map(order => JSON.parse(order.line))
 
   test('for permission is put to people once, however often it is read', () => {
-    const conversation = read(working, says('x'), asks('a'), says('y'))
+    const conversation = read(working, messageOf('x'), asks('a'), messageOf('y'))
     expect(conversation.takeReplies()).toEqual([])
     expect(conversation.take().requests).toMatchObject([
       { draftsBefore: 1, ask: { kind: 'approval' }, agentRequest: { id: 'a', allow: 'yes', deny: 'no' } },
     ])
-    const records = journal([says('x'), asks('a')])
+    const records = journal([messageOf('x'), asks('a')])
     const { start = 0, end = 0 } = records[1] ?? {}
     const again = new AgentConversation(of, working, end, new Map([[start, 'a']]))
     for (const record of records) again.apply(record)
@@ -386,7 +386,7 @@ describe('a request of an agent', () => {
   })
 
   test('holds back the offset to read from until the journal has its answer', () => {
-    const entries = [says('x'), asks(1, 'fs/read_text_file'), says('y'), calls('c'), ends('c')]
+    const entries = [messageOf('x'), asks(1, 'fs/read_text_file'), messageOf('y'), calls('c'), ends('c')]
     const [, request, , , last] = journal(entries)
     expect(read(working, ...entries).take().replayFrom).toBe(request?.start)
     const answered = [...entries, given(replyKey(request?.start ?? -1))]
@@ -468,7 +468,7 @@ describe('a conversation that is taken over', () => {
   const steered = [1, 2].map(n => `00000000-0000-4000-8000-00000000000${n}`)
 
   const entry: fc.Arbitrary<Entry> = fc.oneof(
-    { weight: 4, arbitrary: fc.string({ maxLength: 4 }).map(says) },
+    { weight: 4, arbitrary: fc.string({ maxLength: 4 }).map(messageOf) },
     { weight: 3, arbitrary: fc.constantFrom('a', 'b', 'c').map(calls) },
     { weight: 3, arbitrary: fc.constantFrom('a', 'b', 'c').map(ends) },
     { weight: 1, arbitrary: fc.constantFrom(1, 2).map(id => asks(id)) },
@@ -519,11 +519,11 @@ describe('a conversation that is taken over', () => {
     worker.expectSteered(turnId)
     const [no, yes] = [{ taken: false }, { taken: true }]
     for (const record of journal([
-      says('before'),
+      messageOf('before'),
       answer(`steer/${other}`, yes),
       answer(`steer/${turnId}`, yes),
       answer(`steer/${turnId}`, yes),
-      says('after'),
+      messageOf('after'),
     ]))
       worker.apply(record)
     worker.close()
@@ -538,11 +538,11 @@ describe('a conversation that is taken over', () => {
   test('knows the last answer only if that ended after its committed offset', () => {
     const records = journal([
       given(promptKey),
-      says('long ago'),
+      messageOf('long ago'),
       calls('a'),
       asks(1),
       ends('a'),
-      says('at last'),
+      messageOf('at last'),
       calls('b'),
     ])
     const [, , , request, , , last] = records
@@ -564,7 +564,13 @@ describe("an agent's state", () => {
       .map(({ data }) => (data['commands'] as { id: string; status: string }[]).map(({ id, status }) => [id, status]))
 
   test('changes beside its message, which stays whole', () => {
-    const conversation = readOwn(working, says('{"a":'), background(['b1', 'exited']), says('1}'), answer(promptId))
+    const conversation = readOwn(
+      working,
+      messageOf('{"a":'),
+      background(['b1', 'exited']),
+      messageOf('1}'),
+      answer(promptId),
+    )
     conversation.close()
     const { drafts } = conversation.take()
     expect(types(drafts)).toEqual(['background.updated', 'message.created'])
@@ -575,7 +581,7 @@ describe("an agent's state", () => {
     const steps = [
       plans('a'),
       plans('a'),
-      says('on'),
+      messageOf('on'),
       plans('a'),
       background(['b1', 'running']),
       plans('b'),
@@ -609,7 +615,7 @@ describe("an agent's state", () => {
   })
 
   test('has no commands in the background if it is another agent than our own', () => {
-    const conversation = read(working, says('{"a":'), background(['b1', 'running']), says('1}'))
+    const conversation = read(working, messageOf('{"a":'), background(['b1', 'running']), messageOf('1}'))
     expect([types(conversation.take().drafts), conversation.hasCommands]).toEqual([[], false])
   })
 
@@ -619,9 +625,9 @@ describe("an agent's state", () => {
       ['b1', 'exited'],
       ['b2', 'stopped'],
     ]
-    expect(commandsIn(readOwn(working, begun, says('on'), exited('SIGKILL'), started).take().drafts).at(-1)).toEqual(
-      gone,
-    )
+    expect(
+      commandsIn(readOwn(working, begun, messageOf('on'), exited('SIGKILL'), started).take().drafts).at(-1),
+    ).toEqual(gone)
     // A worker that takes over knows them from the rows. The process may have ended between two Runs.
     const reported = { plan: null, background: [command('b1', 'exited'), command('b2', 'running')] }
     for (const end of [exited(), started]) {

@@ -17,10 +17,10 @@ test('tells an agent of the commits that came into its files and of what is in c
     ...{ baseOid: oid, head: null, turnId: '', merged: [{ kind: 'base' as const, oid }], submodules: ['vendor/lib'] },
     ...{ conflicts: [{ path: 'src/a.ts', kind: 'contents' }], conflictCount: 3 },
   }
-  const [told, message, ...more] = promptBlocks(turn, null, { brought }) as { text: string }[]
-  expect(told?.text).toContain(`${oid}, the present commit of the branch that your work goes to`)
-  expect(told?.text).toContain('- src/a.ts (contents)\n- and 2 more')
-  expect(told?.text).toContain('vendor/lib')
+  const [note, message, ...more] = promptBlocks(turn, null, { brought }) as { text: string }[]
+  expect(note?.text).toContain(`${oid}, the present commit of the branch that your work goes to`)
+  expect(note?.text).toContain('- src/a.ts (contents)\n- and 2 more')
+  expect(note?.text).toContain('vendor/lib')
   expect([message?.text, more]).toEqual(['bring it on', []])
   expect(promptBlocks(turn, null, { brought, isScript: true })).toHaveLength(1)
   expect(promptBlocks(turn, null, { brought: { ...brought, merged: [] } })).toHaveLength(1)

@@ -18,7 +18,7 @@ function fold(updates: readonly Update[]): EventDraft[] {
   return [...drafts, ...transcript.close(timeOf(updates.length))]
 }
 
-const say = (text: string, messageId?: string): Update => ({
+const message = (text: string, messageId?: string): Update => ({
   kind: 'text',
   role: 'assistant',
   text,
@@ -40,7 +40,7 @@ const briefly = (updates: readonly Update[]) => fold(updates).map(brief)
 
 describe('messages', () => {
   test('join the chunks of one role, and are told at their end', () => {
-    expect(briefly([think('a'), think('b'), say('c'), say('d'), think('e')])).toEqual([
+    expect(briefly([think('a'), think('b'), message('c'), message('d'), think('e')])).toEqual([
       'message.created reasoning ab',
       'message.created assistant cd',
       'message.created reasoning e',
@@ -48,7 +48,7 @@ describe('messages', () => {
   })
 
   test('end at a new message id or a tool call', () => {
-    expect(briefly([say('a', '1'), say('b', '2'), call('c'), say('d', '2')])).toEqual([
+    expect(briefly([message('a', '1'), message('b', '2'), call('c'), message('d', '2')])).toEqual([
       'message.created assistant a',
       'message.created assistant b',
       'run.progress started execute',
@@ -59,13 +59,13 @@ describe('messages', () => {
   })
 
   test('are not told if they are empty', () => {
-    expect(fold([say(''), think(''), say('')])).toEqual([])
+    expect(fold([message(''), think(''), message('')])).toEqual([])
   })
 
   test('are cut at 64 KiB between two characters, and say so', () => {
-    const [event] = fold(Array.from({ length: 30_000 }, () => say('🚢')))
+    const [event] = fold(Array.from({ length: 30_000 }, () => message('🚢')))
     expect(event?.data).toMatchObject({ text: '🚢'.repeat(16_384), truncated: true })
-    const [whole] = fold([say('x'.repeat(65_536))])
+    const [whole] = fold([message('x'.repeat(65_536))])
     expect(whole?.data).not.toHaveProperty('truncated')
   })
 })
@@ -209,11 +209,13 @@ describe('the last answer', () => {
   }
 
   test("is the assistant's last message, even beyond the bound of an event", () => {
-    expect(lastAnswerOf([say('first'), think('hm'), say('x'.repeat(100_000)), think('done')])).toBe('x'.repeat(100_000))
+    expect(lastAnswerOf([message('first'), think('hm'), message('x'.repeat(100_000)), think('done')])).toBe(
+      'x'.repeat(100_000),
+    )
   })
 
   test('is only a length if it is longer than a summary may be', () => {
-    expect(lastAnswerOf([say('first'), call('c'), say('x'.repeat(100_001))])).toEqual({ sizeBytes: 100_001 })
+    expect(lastAnswerOf([message('first'), call('c'), message('x'.repeat(100_001))])).toEqual({ sizeBytes: 100_001 })
   })
 })
 
@@ -224,7 +226,7 @@ const anyUpdate: fc.Arbitrary<Update> = fc.oneof(
     role: fc.constantFrom('assistant' as const, 'reasoning' as const),
     text: fc.string({ maxLength: 3 }),
   }),
-  fc.tuple(fc.string({ maxLength: 2 }), fc.constantFrom('1', '2')).map(([text, id]) => say(text, id)),
+  fc.tuple(fc.string({ maxLength: 2 }), fc.constantFrom('1', '2')).map(([text, id]) => message(text, id)),
   fc
     .tuple(
       fc.constantFrom('a', 'b', 'c'),

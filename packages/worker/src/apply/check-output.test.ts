@@ -16,8 +16,8 @@ it('bounds what a check writes in the name of the program that would bound it', 
 })
 
 it('tells its end so far while the check runs, masked, and only when that has changed', async () => {
-  const told: string[] = []
-  const output = new CheckOutput(new Redactor(['hunter2hunter2']), async tail => void told.push(tail))
+  const tails: string[] = []
+  const output = new CheckOutput(new Redactor(['hunter2hunter2']), async tail => void tails.push(tail))
   await output.report()
   output.push('key hunter2hun')
   await output.report()
@@ -26,7 +26,7 @@ it('tells its end so far while the check runs, masked, and only when that has ch
   await output.report()
   output.push('z'.repeat(9_000))
   await output.report()
-  expect(told.slice(0, 2)).toEqual(['key ', 'key [secret], 1 of 9 tests\n'])
-  expect(told.slice(2)).toEqual(['z'.repeat(8192)])
+  expect(tails.slice(0, 2)).toEqual(['key ', 'key [secret], 1 of 9 tests\n'])
+  expect(tails.slice(2)).toEqual(['z'.repeat(8192)])
   expect(output.end().whole).toBe(`key [secret], 1 of 9 tests\n${'z'.repeat(9_000)}`)
 })

@@ -12,7 +12,7 @@ import { executionLost } from '../claim/finish.ts'
 import { clearHandovers, findLastAnswer } from '../claim/progress-sql.ts'
 import { underFence } from '../claim/under-fence.ts'
 import type { JournalRecord } from '../supervisor/stream.ts'
-import { StepTeller } from '../workspace/tell-if-long.ts'
+import { StepReporter } from '../workspace/report-if-long.ts'
 import { AgentOrders, type OrderParts } from './agent-orders.ts'
 import { cancelled, decideEnd, outOfEvents, recordEnd, startFailed, stateOf } from './attempt-end.ts'
 import { AttemptSpans } from './attempt-spans.ts'
@@ -64,7 +64,7 @@ export class RunAttempt {
   readonly #further: FurtherPrompt
   readonly #spans: AttemptSpans
   /** The start of the agent, until it gets its prompt. */
-  #start: StepTeller | undefined
+  #start: StepReporter | undefined
   /** The agent already had the prompt when this worker attached. */
   readonly #resumed: boolean
   #state: AttemptState
@@ -329,7 +329,7 @@ export class RunAttempt {
       case 'end the earlier prompt':
         return orders.stop(`stop/${facts.activePrompt}`)
       case 'start the agent':
-        this.#start ??= new StepTeller(this.#context, this.#parts.claim, 'start_agent')
+        this.#start ??= new StepReporter(this.#context, this.#parts.claim, 'start_agent')
         return orders.start(facts.generation + 1)
       case 'initialize':
         return orders.initialize(facts.generation)

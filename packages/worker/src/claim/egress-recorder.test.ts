@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { EgressRecorder } from './egress-recorder.ts'
 
 const denied = { code: 'denied', reason: 'no' } as const
-const told = { reason: 'denied', message: 'no' }
+const denial = { reason: 'denied', message: 'no' }
 const target = (host: string, port = 443) => ({ host, port })
 
 function recorder() {
@@ -41,7 +41,7 @@ test('tells a refused target once with its count, and again for another reason',
   const { hosts, refusals } = egress.take()
   expect(hosts).toMatchObject([{ refused: 4, lastReason: 'nobody_to_ask' }])
   expect(refusals).toEqual([
-    { target: target('a.example.org'), ...told, count: 3 },
+    { target: target('a.example.org'), ...denial, count: 3 },
     { target: target('a.example.org'), reason: 'nobody_to_ask', message: 'no', count: 1 },
   ])
 })

@@ -2,7 +2,7 @@ import type { EgressBatch } from '@berth/core/sessions/egress/record-egress.ts'
 import type { HostTally, RefusalTally } from '@berth/core/sessions/egress/tally.ts'
 import type { EgressTarget, RefusalCode } from '@berth/sandboxes/driver.ts'
 
-/** Refused targets that the log tells one by one in a minute; of further ones it has the count. */
+/** Refused targets that the log names in a minute; further ones are counted. */
 const PER_MINUTE = 20
 const MINUTE_MS = 60_000
 /**
@@ -26,14 +26,14 @@ type Tally = { -readonly [Key in keyof HostTally]: HostTally[Key] } & { secrets:
 
 /**
  * Counts what one sandbox reached and was refused, between two writes. It holds no path, no query and no value.
- * Refusals of one target for one reason are one entry of a write; at most twenty a minute are told with their target.
+ * Refusals of one target for one reason are one entry of a write; at most twenty a minute name their target.
  */
 export class EgressRecorder {
   readonly #nowMs: () => number
   #hosts = new Map<string, Tally>()
   #refusals = new Map<string, { -readonly [Key in keyof RefusalTally]: RefusalTally[Key] }>()
   #minuteBegan = Number.NEGATIVE_INFINITY
-  #told = 0
+  #named = 0
   #further = 0
 
   constructor(nowMs: () => number) {
@@ -74,13 +74,13 @@ export class EgressRecorder {
     const now = this.#nowMs()
     if (now - this.#minuteBegan >= MINUTE_MS) {
       this.#minuteBegan = now
-      this.#told = 0
+      this.#named = 0
     }
-    this.#told += 1
-    if (this.#told > PER_MINUTE) this.#further += 1
+    this.#named += 1
+    if (this.#named > PER_MINUTE) this.#further += 1
     else {
-      const told = tally.host === '' ? null : { host: tally.host, port: tally.port }
-      this.#refusals.set(key, { target: told, reason, message, count: 1 })
+      const target = tally.host === '' ? null : { host: tally.host, port: tally.port }
+      this.#refusals.set(key, { target, reason, message, count: 1 })
     }
   }
 

@@ -24,7 +24,7 @@ export interface ExecutionLimits extends WorkerLimits {
   /** Time between two checks of a supervisor and its Run when nothing wakes the worker. */
   readonly pulseMs: number
   /** A step before the agent begins that takes longer than this is told of. */
-  readonly tellStepMs: number
+  readonly reportStepMs: number
   /** Longest time of all clones of an apply together. */
   readonly cloneMs: number
   readonly leaseIdleMs: number
@@ -88,7 +88,7 @@ export async function egressOf(
 ): Promise<SandboxEgress> {
   const { db, gateway, git, log, network, publicHosts, search } = context
   const service = withSearch({ search, log, isAtWork: () => gateway.isAtWork(lease.id) }, git.route(lease.id))
-  const [edge, isLent] = await Promise.all([edgeOf(db, lease), isDecidedHere(context, lease)])
+  const [edge, isLent] = await Promise.all([edgeOf(db, lease), isDecidedByHost(context, lease)])
   return { reach, publicHosts, gateway: gateway.route(lease.id), service, ...edge, ...network.route(lease), isLent }
 }
 
@@ -96,7 +96,7 @@ export async function egressOf(
  * Returns whether connections of a sandbox elsewhere lead through this worker: its environment, or its organization, opens
  * only some hosts. Otherwise its host dials by itself, and what it reaches is not recorded.
  */
-async function isDecidedHere({ db, driver }: ExecutionContext, lease: LeaseRow): Promise<boolean> {
+async function isDecidedByHost({ db, driver }: ExecutionContext, lease: LeaseRow): Promise<boolean> {
   if (driver.kind !== 'remote') return false
   const { mode, never } = await networkOfLease(db, lease)
   return mode !== 'open' || never.length > 0

@@ -91,10 +91,10 @@ test.each([
   ['redirect', 502, 'the search provider did not answer'],
   ['x'.repeat(1024 ** 2 + 1), 502, 'the search provider did not answer'],
   ['nothing that is JSON', 200, '{"results":[]}'],
-])('a provider that answers %.20s', async (given, status, words) => {
+])('a provider that answers %.20s', async (given, status, message) => {
   search = json()
   answer = given
-  expect(await ask()).toEqual({ status, text: words })
+  expect(await ask()).toEqual({ status, text: message })
 })
 
 test('without a Run or a query nothing is asked, and other paths are left to others', async () => {

@@ -43,14 +43,14 @@ export async function runFarHost(options: FarHostOptions, stopping: AbortSignal)
     await allSettled(left.map(end))
   }
   await endAbandoned()
-  let looking: Promise<unknown> = Promise.resolve()
+  let ending: Promise<unknown> = Promise.resolve()
   const timer = setInterval(() => {
-    looking = looking.then(endAbandoned).catch(error => log.warn({ err: error }, 'sandboxes could not be ended'))
+    ending = ending.then(endAbandoned).catch(error => log.warn({ err: error }, 'sandboxes could not be ended'))
   }, pollMs)
   try {
     await service.run(handlers, stopping)
   } finally {
     clearInterval(timer)
-    await looking
+    await ending
   }
 }

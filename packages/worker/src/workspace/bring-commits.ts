@@ -25,8 +25,8 @@ import { whileFrozen } from '../apply/while-frozen.ts'
 import type { RunClaim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
+import { reportIfLong } from './report-if-long.ts'
 import { hostPausesMs, pauseAtHost } from './session-source.ts'
-import { tellIfLong } from './tell-if-long.ts'
 
 /** The commits of a Turn cannot come into the workspace, which is as before; the message is for whoever reads the Run. */
 export class BringFailed extends Error {
@@ -77,7 +77,7 @@ export async function bringCommits(
     await whileFrozen({ context, claim, lease, runtime }, signal, () => merge(context, claim, placed, planned, signal))
     return now()
   }
-  return observed(claim, 'bring commits', () => tellIfLong(context, claim, 'bring_commits', bring))
+  return observed(claim, 'bring commits', () => reportIfLong(context, claim, 'bring_commits', bring))
 }
 
 /**
@@ -265,12 +265,12 @@ async function place(
   }
   await underFence(context, claim, async tx => {
     await markBrought(tx, lease.id, outcome)
-    await appendEvents(tx, claim, [tell(branch, outcome, performance.now() - begunMs)], clock.now())
+    await appendEvents(tx, claim, [broughtDraft(branch, outcome, performance.now() - begunMs)], clock.now())
   })
 }
 
 /** Tells what came into the workspace, in words for people. */
-function tell(branch: string, { merged, conflictCount }: Brought, ms: number): EventDraft {
+function broughtDraft(branch: string, { merged, conflictCount }: Brought, ms: number): EventDraft {
   const parts = merged.map(({ kind, oid }) =>
     kind === 'base' ? `${branch} at ${oid.slice(0, 12)}` : `the commits up to ${oid.slice(0, 12)}`,
   )

@@ -31,9 +31,9 @@ import { beginChecks } from './check-steps.ts'
 import { findCheckout, nameCheckout } from './kept-checkout.ts'
 import { findPackages } from './package-layer.ts'
 import { findPrebuilt, placeImage } from './prebuilt-start.ts'
+import { type LongStep, reportIfLong } from './report-if-long.ts'
 import { findCheckpoint, ResumeUnavailable, restoreSession } from './restore-session.ts'
 import { placeSource, type ReadySource, readySource, SourceUnavailable } from './session-source.ts'
-import { type LongStep, tellIfLong } from './tell-if-long.ts'
 
 /** The sandbox could not be made at all, or not in time, or it was lost before it was set up. */
 export class ProvisionFailed extends Error {
@@ -146,13 +146,13 @@ async function provideLease(
   })
   if (live !== null) context.wakeups.publish(topics.leases)
   if (lease === null) throw new HostSpent(context.host)
-  const telling = <T>(step: LongStep, work: () => Promise<T>) => tellIfLong(context, claim, step, work)
+  const reporting = <T>(step: LongStep, work: () => Promise<T>) => reportIfLong(context, claim, step, work)
   let fresh: FreshSandbox
   try {
-    const source = await telling('fetch_repository', () => readySource(context, claim, signal))
+    const source = await reporting('fetch_repository', () => readySource(context, claim, signal))
     const [found, extensions, packages] = await Promise.all([
-      telling('bring_image', () => findPrebuilt(context, claim, lease, signal)),
-      telling('unpack_extensions', () => extensionsOf(context, lease, signal)),
+      reporting('bring_image', () => findPrebuilt(context, claim, lease, signal)),
+      reporting('unpack_extensions', () => extensionsOf(context, lease, signal)),
       // It tells by itself, as the beginning of the apply.
       findPackages(context, claim, lease, signal),
     ])
@@ -162,7 +162,7 @@ async function provideLease(
       source === null || image !== null
         ? null
         : await observed(claim, 'find checkout', () =>
-            telling('place_repository', () => findCheckout(context, claim, lease, source, signal)),
+            reporting('place_repository', () => findCheckout(context, claim, lease, source, signal)),
           )
     const base = source === null ? null : context.checkouts.nameOf(source.commit)
     let kept =
@@ -172,7 +172,7 @@ async function provideLease(
     const content = { source, extensions, layer }
     const create = (lower: LowerTrees | null) =>
       observed(claim, 'create sandbox', () =>
-        telling('create_sandbox', () => make(context, lease, runtime, { ...content, lower }, signal)),
+        reporting('create_sandbox', () => make(context, lease, runtime, { ...content, lower }, signal)),
       )
     await create(image?.lower ?? checkout?.lower ?? kept).catch(async cause => {
       if ((checkout ?? kept) === null || !(cause instanceof OverlayError)) throw cause
@@ -183,13 +183,13 @@ async function provideLease(
       await create(null)
     })
     const prebuilt =
-      image === null ? found : await telling('place_image', () => placeImage(context, image, lease.id, signal))
+      image === null ? found : await reporting('place_image', () => placeImage(context, image, lease.id, signal))
     const restored = await observed(claim, 'restore', () => restoreSession(context, claim, lease.id, kept, signal))
     if (source !== null && prebuilt?.state !== 'used' && !restored) {
       const tree = checkout
       await observed(claim, 'place source', () =>
         tree === null
-          ? telling('place_repository', () => placeSource(context, source, lease.id, signal))
+          ? reporting('place_repository', () => placeSource(context, source, lease.id, signal))
           : nameCheckout(context, source, tree, lease.id, signal),
       )
     }

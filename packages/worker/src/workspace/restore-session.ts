@@ -15,7 +15,7 @@ import { treeOf } from '@berth/sandboxes/tree.ts'
 import { type Claim, ClaimLost } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { underFence } from '../claim/under-fence.ts'
-import { tellIfLong } from './tell-if-long.ts'
+import { reportIfLong } from './report-if-long.ts'
 
 /** The Session has earlier work that cannot be restored; continuing without it would be false. */
 export class ResumeUnavailable extends Error {
@@ -43,7 +43,7 @@ export async function restoreSession(
   if (checkpoint === null && !(await hasEarlierWork(db, claim, claim.runId))) return false
   if (checkpoint === null) throw new ResumeUnavailable('no checkpoint to go on from')
   const begunMs = performance.now()
-  await tellIfLong(context, claim, 'restore', () => writeTrees(context, claim, checkpoint, leaseId, shown, signal))
+  await reportIfLong(context, claim, 'restore', () => writeTrees(context, claim, checkpoint, leaseId, shown, signal))
   // A parked Run continues in the middle of its own conversation.
   const excluded = checkpoint.run_id === claim.runId ? null : claim.runId
   const recap = checkpoint.conversation === 'exact' ? null : await readRecap(db, claim, { without: excluded })
@@ -89,7 +89,7 @@ export async function findCheckpoint(
   const hold = (name: string | null) => underFence(context, claim, tx => markTree(tx, leaseId, name))
   try {
     const order = { organizationId, workspaceManifest, homeManifest, limits, base, hold }
-    return await tellIfLong(context, claim, 'restore', () => checkpoints.provide(order, owner, signal))
+    return await reportIfLong(context, claim, 'restore', () => checkpoints.provide(order, owner, signal))
   } catch (error) {
     if (signal.aborted || error instanceof ClaimLost || error instanceof DatabaseUnavailable) throw error
     log.warn({ err: error, leaseId }, 'a checkpoint is restored into a sandbox, without a kept tree')

@@ -51,8 +51,8 @@ describe('an environment that asks', () => {
       ['opened', null],
       ['resolved', 'approved'],
     ])
-    const told = (await hosts.egress(session)).hosts.toSorted((a, b) => a.host.localeCompare(b.host))
-    expect(told).toEqual([
+    const reached = (await hosts.egress(session)).hosts.toSorted((a, b) => a.host.localeCompare(b.host))
+    expect(reached).toEqual([
       expect.objectContaining({ host: 'named.example.org', port: 80, reached: 1, refused: 0 }),
       expect.objectContaining({ host: 'new.example.org', port: 80, reached: 1, refused: 0 }),
     ])
@@ -83,15 +83,15 @@ describe('an environment that asks', () => {
     const session = await hosts.session(ask, `${again}; ${again}`)
     await hosts.decide(session, await hosts.onlyOpen(session), 'deny')
     const { output, events } = await hosts.ended(session)
-    const words = 'a person refused denied.example.org:80 for this turn'
-    expect(output.split(words)).toHaveLength(3)
+    const reason = 'a person refused denied.example.org:80 for this turn'
+    expect(output.split(reason)).toHaveLength(3)
     expect(interactionsIn(events)).toHaveLength(2)
     expect(refusalsIn(events)).toEqual([
       expect.objectContaining({ host: 'denied.example.org', port: 80, reason: 'denied', count: expect.any(Number) }),
     ])
     const next = await hosts.api.submitTurn(session.id, again)
-    const asked = await hosts.onlyOpen(session)
-    await hosts.decide(session, asked, 'allow_chat')
+    const question = await hosts.onlyOpen(session)
+    await hosts.decide(session, question, 'allow_chat')
     expect((await hosts.ended(session, next.run.id)).output).toBe('reached denied.example.org\n')
     const last = await hosts.api.submitTurn(session.id, again)
     const third = await hosts.ended(session, last.run.id)
@@ -104,8 +104,8 @@ describe('an environment that asks', () => {
     const session = await hosts.session(ask, script)
     const open = await hosts.open(session, 8)
     await until('the others', async () => {
-      const { hosts: told } = await hosts.egress(session)
-      return told.reduce((sum, { refused }) => sum + refused, 0) === 92
+      const { hosts: reached } = await hosts.egress(session)
+      return reached.reduce((sum, { refused }) => sum + refused, 0) === 92
     })
     for (const approval of open) await hosts.decide(session, approval, 'deny')
     const { output, events } = await hosts.ended(session)

@@ -230,8 +230,8 @@ test("Berth's agent uses them by its tools, and its model never has them", async
   expect(refusalsIn(run.events)).toEqual([
     expect.objectContaining({ host: 'eu.tickets.example.com', port: 443, reason: 'secret_not_for_host', count: 1 }),
   ])
-  const told = service.upstream.requests.map(({ text }) => text).join('\n')
-  for (const form of services.forms) expect(told).not.toContain(form)
+  const reported = service.upstream.requests.map(({ text }) => text).join('\n')
+  for (const form of services.forms) expect(reported).not.toContain(form)
   await expectUsedUnseen(session)
 })
 
@@ -261,8 +261,8 @@ test('a placeholder elsewhere is refused, nobody gets it, and the log and the li
   ])
   const refusals = refusalsIn(run.events)
   expect(refusals.map(({ reason }) => reason)).toEqual(refusals.map(() => 'secret_not_for_host'))
-  const told = Map.groupBy(refusals, ({ host, port }) => `${host}:${port}`)
-  expect([...told].map(([target, of]) => [target, of.reduce((sum, { count }) => sum + Number(count), 0)])).toEqual(
+  const reported = Map.groupBy(refusals, ({ host, port }) => `${host}:${port}`)
+  expect([...reported].map(([target, of]) => [target, of.reduce((sum, { count }) => sum + Number(count), 0)])).toEqual(
     counts,
   )
   const { body } = await service.test.api.get<SessionEgress>(`/v1/sessions/${session.id}/egress`)

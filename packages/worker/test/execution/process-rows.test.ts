@@ -161,17 +161,17 @@ describe('claims of a process', () => {
     const session = await test.api.createSession({ runtime: 'shell' }, 'echo went')
     const context = await workerContext(test, stack, { limits: { fenceMs: FENCE_MS } })
     const { db } = context
-    const looked = Promise.withResolvers<void>()
+    const polled = Promise.withResolvers<void>()
     let late: Promise<unknown> | undefined
     const query: typeof db.query = async (statement, values) => {
       const name = typeof statement === 'object' ? statement.name : undefined
       if (name === 'claim-run' && late === undefined) {
-        late = looked.promise.then(() => db.query(statement, values))
+        late = polled.promise.then(() => db.query(statement, values))
         throw new DatabaseUnavailable(new Error('the connection was cut'))
       }
       const result = await db.query<never>(statement, values)
       if (name === 'lapse-unheld') {
-        looked.resolve()
+        polled.resolve()
         // The worker's next claim would take the Run before the late one does.
         await late
       }
@@ -188,16 +188,16 @@ describe('claims of a process', () => {
   ])('go to another if its host left and the answer to giving them back was lost while %s', async (_, poll) => {
     const context = await workerContext(test, stack, { limits: { fenceMs: FENCE_MS } })
     const { db, hosts } = context
-    const [looking, lost] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const [polling, lost] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const query: typeof db.query = async (statement, values) => {
       const name = typeof statement === 'object' ? statement.name : undefined
       if (name === 'lapse-claim') {
-        if (poll) await looking.promise
+        if (poll) await polling.promise
         setImmediate(lost.resolve)
         throw new DatabaseUnavailable(new Error('the connection was cut'))
       }
       if (name === 'adopt-lapsed' && hosts.holds('other')) {
-        looking.resolve()
+        polling.resolve()
         if (poll) await lost.promise
       }
       return await db.query<never>(statement, values)

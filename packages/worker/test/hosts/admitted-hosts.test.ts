@@ -86,17 +86,17 @@ it('notes a host of another release, until it connects', async () => {
     const [response] = (await once(sent, 'response')) as [IncomingMessage]
     return [response.statusCode, (await text(response)).trim()]
   }
-  const words = 'this service speaks berth-host/1: install the release of the service on the host'
-  expect(await dial('berth-host/0', token)).toEqual([426, words])
+  const message = 'this service speaks berth-host/1: install the release of the service on the host'
+  expect(await dial('berth-host/0', token)).toEqual([426, message])
   expect(await rowOf(id)).toMatchObject({ state: 'outdated' })
   // Neither an unknown token nor another protocol says anything of a host.
-  expect(await dial('berth-host/0', 'a-token-that-nobody-made')).toEqual([426, words])
-  expect(await dial('websocket', stranger.token)).toEqual([426, words])
+  expect(await dial('berth-host/0', 'a-token-that-nobody-made')).toEqual([426, message])
+  expect(await dial('websocket', stranger.token)).toEqual([426, message])
   expect((await rowOf(stranger.id))?.state).not.toBe('outdated')
   const { line } = await dialHost(taking.port, token)
   expect(await rowOf(id)).toMatchObject({ state: 'ready' })
   // Another machine with its token says nothing of the one that is held.
-  expect(await dial('berth-host/0', token)).toEqual([426, words])
+  expect(await dial('berth-host/0', token)).toEqual([426, message])
   await announceHost(
     db.database,
     { id, driver: 'remote', runtimes: [], patienceMs: 60_000, packagesFault: null },

@@ -75,7 +75,7 @@ it('ends no Run wrongly and writes nothing into another log for a host that lies
   let victim: Prompt | undefined
   const honest = new ScriptedHost(await ofOrganization(one), prompt => {
     victim = prompt
-    prompt.say('begun')
+    prompt.write('begun')
   })
   await honest.dial(port())
   const session = await begin(one.api, 'wait')
@@ -93,14 +93,14 @@ it('ends no Run wrongly and writes nothing into another log for a host that lies
       const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'slipped in' } }
       prompt.out({ method: 'session/update', params: { sessionId: session.id, update } })
       prompt.out({ id: 'never-asked', result: { stopReason: 'refusal' } })
-      prompt.say('answer 1')
+      prompt.write('answer 1')
       prompt.answer()
       // Once more, and another end, and an exit that never was, twice.
       prompt.answer()
       prompt.out({ id: prompt.id, result: { stopReason: 'cancelled' } })
       prompt.out({ id: prompt.id, error: { code: -32000, message: 'failed' } })
       for (const code of [0, 137]) prompt.record('x', `${Date.now()} {"code":${code},"signal":null}`)
-      prompt.say('after the end')
+      prompt.write('after the end')
     },
     {
       // It claims the other host's lease, one of nobody, and its own.
@@ -135,7 +135,7 @@ it('ends no Run wrongly and writes nothing into another log for a host that lies
   expect(liar.calls.filter(([name, id]) => name !== 'destroy' && id === stolen)).toEqual([])
   expect(liar.calls.filter(([, id]) => id === stolen)).toEqual([])
   expect(await endsOf(one.api, session)).toEqual([])
-  victim?.say(' and over')
+  victim?.write(' and over')
   victim?.answer()
   await until('the end of the victim', async () => (await endsOf(one.api, session)).length === 1)
   const log = await textOf(one.api, session)
@@ -151,7 +151,7 @@ it('ends a Run once whose host says that a sandbox lives which it has lost', asy
     token,
     (prompt, leaseId) => {
       made.push(leaseId)
-      prompt.say(`attempt ${made.length}`)
+      prompt.write(`attempt ${made.length}`)
       if (made.length > 1) return prompt.answer()
       // The machine loses it without a word, and says that it lives.
       host.sandboxes.delete(leaseId)

@@ -68,8 +68,8 @@ const dial = async (token = TOKEN, claims: Parameters<typeof dialHost>[2] = {}) 
   await until('it was asked for its facts', () => host.calls.includes('facts'))
   return host
 }
-const refused = (status: number, words: RegExp) => async (dialling: Promise<unknown>) => {
-  await expect(dialling).rejects.toMatchObject({ status, message: expect.stringMatching(words) })
+const refused = (status: number, pattern: RegExp) => async (dialling: Promise<unknown>) => {
+  await expect(dialling).rejects.toMatchObject({ status, message: expect.stringMatching(pattern) })
   expect(await listHosts(db.database)).toEqual([])
 }
 

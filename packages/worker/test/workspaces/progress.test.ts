@@ -41,7 +41,7 @@ const holding = brokenDriver(real => ({
 
 it('a step before the agent begins that takes long is told while it goes on and when it has ended, once each', async () => {
   // bound: the step is held until it was told of
-  await bench.work(stack, { driver: holding, limits: { tellStepMs: 1 } })
+  await bench.work(stack, { driver: holding, limits: { reportStepMs: 1 } })
   held.shut()
   const session = await bench.api.createSession({ runtime: 'shell' }, 'echo done > file')
   const [begun] = await until('the beginning', async () => {
@@ -85,7 +85,7 @@ it('a long step that fails is told to have failed, and the run ends as ever', as
     },
   }))
   // bound: the step is held until it was told of
-  await bench.work(stack, { driver: failing, limits: { tellStepMs: 1, maxAttempts: 1 } })
+  await bench.work(stack, { driver: failing, limits: { reportStepMs: 1, maxAttempts: 1 } })
   held.shut()
   const session = await bench.api.createSession({ runtime: 'shell' }, 'true')
   await until('the beginning', async () => (await steps(session, 'create_sandbox')).length > 0)
@@ -114,7 +114,7 @@ it('extensions that a sandbox waits for are told, and how much of them has come'
     },
   })
   // bound: the step is held until it was told of
-  await bench.work(stack, { blobs, limits: { tellStepMs: 1 } })
+  await bench.work(stack, { blobs, limits: { reportStepMs: 1 } })
   const content = extensionOf({}, [{ name: 'bin/run', content: 'x' }])
   const archive = sha256Of(content)
   const environments = new Environments(bench.api)

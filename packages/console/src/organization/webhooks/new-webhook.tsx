@@ -41,8 +41,8 @@ export function NewWebhook(props: {
     },
   })
   const { fields, values, action } = form
-  const here = places.filter(({ app }) => app === values.app)
-  const isElsewhere = !here.some(({ installation }) => installation === values.installation)
+  const own = places.filter(({ app }) => app === values.app)
+  const isElsewhere = !own.some(({ installation }) => installation === values.installation)
   if (action.data !== undefined) {
     const { place, endpoint, secret } = action.data
     return (
@@ -90,7 +90,7 @@ export function NewWebhook(props: {
           label="Installation"
           hint="Its Sessions are what the endpoint hears of."
           choices={[
-            ...here.map(({ installation, name }) => [installation, name] as const),
+            ...own.map(({ installation, name }) => [installation, name] as const),
             ['', 'In another organization…'],
           ]}
           value={isElsewhere ? '' : values.installation}

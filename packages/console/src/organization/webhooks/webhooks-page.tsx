@@ -27,7 +27,7 @@ export function WebhooksPage() {
   const can = useOrganizationCan()
   const dialog = useDialog()
   const { viewer } = useRouteContext({ from: '/shell' })
-  if (viewer.features.accountsAt !== undefined) return <NotHere accountsAt={viewer.features.accountsAt} />
+  if (viewer.features.accountsAt !== undefined) return <AtAccountService accountsAt={viewer.features.accountsAt} />
   return (
     <SectionPage
       title="Webhooks"
@@ -44,7 +44,7 @@ export function WebhooksPage() {
 }
 
 /** Endpoints belong to the account service, and an account service elsewhere sends nothing of the Sessions here. */
-function NotHere({ accountsAt }: { accountsAt: string }) {
+function AtAccountService({ accountsAt }: { accountsAt: string }) {
   return (
     <SectionPage title="Webhooks" needs="organization.applications.manage">
       <EmptyState

@@ -79,7 +79,7 @@ export async function countHostQuestions(
   runId: string,
 ): Promise<{ readonly open: number; readonly all: number }> {
   const { rows } = await tx.query<{ open: number; all: number }>({
-    name: 'count-asked-hosts',
+    name: 'count-host-questions',
     text: `
       select count(*) filter (where status = 'open')::int as open, count(*)::int as all from interactions
       where organization_id = $1 and session_id = $2 and run_id = $3 and destination is not null`,

@@ -251,9 +251,9 @@ describe('a review', () => {
     }
     const making = async () => {
       const at = await place()
-      const looking = (script: LeaseScript) =>
+      const running = (script: LeaseScript) =>
         at.run({ ...script, script: `${script.script}\n[ ! -e /scratch/mark ] || { echo marked >&2; exit 9; }\n` })
-      return makeReview({ ...at, run: looking }, key, { baseOid: base, targetBranch: 'main' }, parts(20_000))
+      return makeReview({ ...at, run: running }, key, { baseOid: base, targetBranch: 'main' }, parts(20_000))
     }
     await expect(making()).rejects.toThrow('behind a filter is not delivered as it is: a.dat (evil)')
     await rm(join(project, 'a.dat'))

@@ -25,7 +25,7 @@ export async function storedReview(
 }
 
 /** Messages beyond these name no files. */
-const LOOKED_THROUGH = 100
+const MAX_TURNS = 100
 
 /** Returns a review as it was stored. @throws an error of the store */
 export async function readDocument(blobs: Blobs, row: ReviewRow): Promise<ReviewDocument> {
@@ -36,7 +36,7 @@ export async function readDocument(blobs: Blobs, row: ReviewRow): Promise<Review
 
 /** Returns a stored review as callers read it. @throws an error of the store */
 export async function readReview({ blobs, db }: Context, key: SessionKey, row: ReviewRow): Promise<Review> {
-  const [document, turns] = await Promise.all([readDocument(blobs, row), listTurnsAfter(db, key, 0, LOOKED_THROUGH)])
+  const [document, turns] = await Promise.all([readDocument(blobs, row), listTurnsAfter(db, key, 0, MAX_TURNS)])
   // Found with each reading, so that a new rule holds for old revisions too.
   const signals = signalsOf(
     document,

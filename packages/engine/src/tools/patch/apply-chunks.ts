@@ -47,10 +47,10 @@ export function applyChunks(text: string, chunks: readonly Chunk[]): string {
     result.push(...lines.slice(done, start))
     let at = start
     for (const { kind, text: added } of wanted) {
-      const here = lines[at]
-      if (kind === '+') result.push({ text: added, end: (here ?? lines[at - 1])?.end || endOf(lines) })
+      const actual = lines[at]
+      if (kind === '+') result.push({ text: added, end: (actual ?? lines[at - 1])?.end || endOf(lines) })
       else {
-        if (kind === ' ' && here !== undefined) result.push(here)
+        if (kind === ' ' && actual !== undefined) result.push(actual)
         at += 1
       }
     }

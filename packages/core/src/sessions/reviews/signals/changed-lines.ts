@@ -11,7 +11,7 @@ export interface ChangedLine {
 export type FileLines = readonly (readonly ChangedLine[])[] | null
 
 /** More changed lines of one file, and more files, are not looked at. */
-export const lookedAt = { files: 500, linesOfFile: 10_000 } as const
+export const bounds = { files: 500, linesOfFile: 10_000 } as const
 
 /**
  * Returns the changed lines of each file of a review. The patch has its files in the order of the list; a path whose type
@@ -23,8 +23,8 @@ export function changedLines({ files, patch, patchTruncated }: Pick<Review, 'fil
   // Another number of parts would give a file the lines of another.
   const inOrder = patchTruncated || parts.length === files.length
   return files.map((_, at): FileLines => {
-    const lines = inOrder && at < lookedAt.files ? parts[at] : undefined
-    return lines === undefined || lines.flat().length > lookedAt.linesOfFile ? null : lines
+    const lines = inOrder && at < bounds.files ? parts[at] : undefined
+    return lines === undefined || lines.flat().length > bounds.linesOfFile ? null : lines
   })
 }
 

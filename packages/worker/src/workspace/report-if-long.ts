@@ -30,28 +30,28 @@ type ShownStep = NonNullable<Preview['steps']>[number]
 const shown = new WeakMap<Claim, Map<string, ShownStep>>()
 
 /** A step that brings a sandbox up, or its agent. */
-export class StepTeller {
+export class StepReporter {
   readonly #context: ExecutionContext
   readonly #claim: Claim
   readonly #step: LongStep
   readonly #stepId = randomUUID()
   readonly #beganMs: number
   readonly #timer: NodeJS.Timeout
-  #isTold: Promise<boolean> | undefined
+  #isReported: Promise<boolean> | undefined
   #progress: Progress | undefined
   #preview: PreviewWriter | undefined
   #forget: (() => void) | undefined
 
-  /** Begins a step. If it has not ended in `tellStepMs`, an Event says that it goes on, and its end is an Event too. */
+  /** Begins a step. If it has not ended in `reportStepMs`, an Event says that it goes on, and its end is an Event too. */
   constructor(context: ExecutionContext, claim: Claim, step: LongStep) {
     this.#context = context
     this.#claim = claim
     this.#step = step
     this.#beganMs = context.clock.now().getTime()
     this.#timer = setTimeout(() => {
-      this.#isTold = this.#tell('started')
+      this.#isReported = this.#report('started')
       this.#show()
-    }, context.limits.tellStepMs)
+    }, context.limits.reportStepMs)
   }
 
   /** Shows whoever watches the Session how far the step has come, once it has taken long. */
@@ -63,7 +63,7 @@ export class StepTeller {
   #show(): void {
     const { runId } = this.#claim
     const progress = this.#progress
-    if (this.#isTold === undefined || progress === undefined || runId === null) return
+    if (this.#isReported === undefined || progress === undefined || runId === null) return
     const steps = shown.get(this.#claim) ?? new Map<string, ShownStep>()
     shown.set(this.#claim, steps.set(this.#stepId, { stepId: this.#stepId, title: titles[this.#step], progress }))
     this.#preview ??= this.#open(runId, steps)
@@ -78,12 +78,12 @@ export class StepTeller {
     return writer
   }
 
-  /** Ends the step; nothing is told of a quick one. */
+  /** Ends the step. A step that ended quickly appends no Event. */
   async end(status: 'succeeded' | 'failed'): Promise<void> {
     await this.leave()
-    const isTold = await this.#isTold
-    this.#isTold = undefined
-    if (isTold === true) await this.#tell(status)
+    const isReported = await this.#isReported
+    this.#isReported = undefined
+    if (isReported === true) await this.#report(status)
   }
 
   /** Leaves the step to another worker, or to the end of the Run. */
@@ -94,8 +94,8 @@ export class StepTeller {
     await this.#preview?.[Symbol.asyncDispose]()
   }
 
-  /** @returns whether the log has it; the step itself finds out that the claim is lost or the database is away */
-  async #tell(status: EventData<'svc.workspace.progress'>['status']): Promise<boolean> {
+  /** @returns true if the log has it; the step itself finds out that the claim is lost or the database is away */
+  async #report(status: EventData<'svc.workspace.progress'>['status']): Promise<boolean> {
     const { clock, log, wakeups } = this.#context
     const { organizationId, sessionId, runId } = this.#claim
     const now = clock.now()
@@ -107,7 +107,7 @@ export class StepTeller {
     try {
       await underFence(this.#context, this.#claim, tx => appendEvents(tx, this.#claim, [draft], now))
     } catch (error) {
-      log.info({ err: error, sessionId }, 'the progress of a workspace could not be told')
+      log.info({ err: error, sessionId }, 'the progress of a workspace was not recorded')
       return false
     }
     wakeups.publish(topics.session(organizationId, sessionId))
@@ -116,25 +116,25 @@ export class StepTeller {
 }
 
 /**
- * Does a step that brings a sandbox up, and tells of it if it takes long.
- * @throws whatever `work` throws; what cannot be told fails nothing
+ * Does a step that brings a sandbox up, and reports it in the log if it takes long.
+ * @throws whatever `work` throws; an Event that cannot be appended fails nothing
  */
-export async function tellIfLong<T>(
+export async function reportIfLong<T>(
   context: ExecutionContext,
   claim: Claim,
   step: LongStep,
   work: () => Promise<T>,
 ): Promise<T> {
-  const teller = new StepTeller(context, claim, step)
+  const reporter = new StepReporter(context, claim, step)
   let result: T
   try {
-    result = await withProgress(progress => teller.progress(progress), work)
+    result = await withProgress(progress => reporter.progress(progress), work)
   } catch (error) {
     // The step is not over: another worker goes on with it.
-    if (error instanceof WorkerStopping || error instanceof ClaimLost) await teller.leave()
-    else await teller.end('failed')
+    if (error instanceof WorkerStopping || error instanceof ClaimLost) await reporter.leave()
+    else await reporter.end('failed')
     throw error
   }
-  await teller.end('succeeded')
+  await reporter.end('succeeded')
   return result
 }
