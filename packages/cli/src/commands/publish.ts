@@ -96,7 +96,7 @@ export async function publish(sessionId: string, options: PublishOptions, io: Co
   )
   await stdout.line(options.json ? jsonLine({ ...publication, ...facts }) : printableLine(resultOf(publication)))
   const isFollowed = options.follow === true && publication.result?.pullRequest !== undefined
-  if (isFollowed) await report(`following it; \`berth pr show ${sessionId}\` text how it stands`)
+  if (isFollowed) await report(`following it; \`berth pr show ${sessionId}\` says how it stands`)
   return publication.status === 'succeeded' ? exitCode.completed : exitCode.failed
 }
 

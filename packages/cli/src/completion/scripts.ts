@@ -80,7 +80,7 @@ ${cases.join('\n')}
   else _files
   fi
 }
-# Autoloaded from fpath, this file is the function; sourced, it text which function completes.
+# Autoloaded from fpath, this file is the function; sourced, it names which function completes.
 if [[ "\${funcstack[1]}" == _berth ]]; then _berth "$@"; else compdef _berth berth; fi
 `
 }

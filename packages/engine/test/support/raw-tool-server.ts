@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 // An MCP server written without the library, which misbehaves as its argument says.
 
 const [, , fault = 'none'] = process.argv
-const text = (message: object) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+const send = (message: object) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 const tool = (name: string, inputSchema: unknown = { type: 'object' }) => ({ name, inputSchema })
 
 const listed: Record<string, unknown> = {
@@ -51,18 +51,18 @@ createInterface({ input: process.stdin }).on('line', line => {
   if (['silent', 'endless', 'floods'].includes(fault)) return
   if (method === 'initialize') {
     const serverInfo = { name: 'raw', version: '1' }
-    text({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo } })
+    send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo } })
   }
   if (method === 'tools/list') {
     const tools = listed[fault] ?? ['pid', 'wait', 'die', 'large', 'wide', 'rubbish'].map(name => tool(name))
-    text({ id, result: { tools } })
+    send({ id, result: { tools } })
   }
   if (method === 'tools/call') {
     const { name } = params
     if (name === 'wait') return
     if (name === 'die') process.exit(4)
-    if (name === 'pid') text({ id, result: { content: [{ type: 'text', text: String(process.pid) }] } })
-    else text({ id, result: answers[name]?.() ?? { content: [{ type: 'text', text: JSON.stringify(params) }] } })
+    if (name === 'pid') send({ id, result: { content: [{ type: 'text', text: String(process.pid) }] } })
+    else send({ id, result: answers[name]?.() ?? { content: [{ type: 'text', text: JSON.stringify(params) }] } })
   }
   const { CANCELLED } = process.env
   if (method === 'notifications/cancelled' && CANCELLED) writeFileSync(CANCELLED, line)
