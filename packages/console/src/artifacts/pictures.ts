@@ -17,7 +17,7 @@ type Kept = Pick<MaybePicture, 'name' | 'mediaType' | 'sizeBytes'>
 export const isInlinePicture = ({ name, mediaType, sizeBytes }: Kept): boolean =>
   (mediaType.startsWith('image/') || /\.svg$/i.test(name)) && sizeBytes <= inlineBytes
 
-/** Returns whether one picture shows what another did in an earlier Run. */
+/** Returns true if one picture shows the same thing as one of an earlier Run. */
 export const isSamePicture = (
   one: Kept & Pick<MaybePicture, 'runId'>,
   earlier: Kept & Pick<MaybePicture, 'runId'>,

@@ -12,7 +12,7 @@ export function CommentRow({ sessionId, placed }: { sessionId: string; placed: P
   const { line, moved } = placed
   const comment = useComments(sessionId).find(({ id }) => id === placed.comment.id) ?? placed.comment
   const [draft, setDraft] = useState(comment.body === '' ? '' : null)
-  // What is typed is kept at each key, so its body says nothing of this.
+  // Each key stores the text, so the comment's body does not show this.
   const [isNew] = useState(comment.body === '')
   const where =
     line === null

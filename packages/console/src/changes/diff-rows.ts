@@ -21,7 +21,7 @@ export interface DiffFile {
   /** Somebody asked to draw it although it is large. */
   readonly drawn: boolean
   readonly comments: readonly LineComment[]
-  /** What its readers must not miss. */
+  /** The signals that its readers must not miss. */
   readonly signals: readonly Signal[]
 }
 

@@ -41,7 +41,7 @@ export function draftOf(
   return { title: printable(title), body: body.join('\n') }
 }
 
-/** What follows an open block of code would be shown as a part of it. */
+/** An open block of code would take in the text that follows. */
 function withClosedFence(markdown: string): string {
   let open: { readonly indent: string; readonly fence: string } | null = null
   for (const line of markdown.split('\n')) {
@@ -55,7 +55,7 @@ function withClosedFence(markdown: string): string {
   return open === null ? markdown : `${markdown}\n${open.indent}${open.fence}`
 }
 
-/** Returns what to say of characters in a text that its readers would not see; null if there are none. */
+/** Returns a warning of characters in a text that its readers would not see; null if there are none. */
 export function hiddenNote(text: string): string | null {
   const hidden = hiddenParts(text.replaceAll('\r\n', '\n')).filter(({ isHidden }) => isHidden)
   if (hidden.length === 0) return null

@@ -45,7 +45,7 @@ export function FileTree(props: { sessionId: string; review: Review; current: nu
     if (!next.delete(path)) next.add(path)
     setClosed(next)
   }
-  // What was looked for is shown, whatever was folded before.
+  // A file that was searched for is shown, even in a folded folder.
   const shown = { isViewed, onGo, current, onFold, closed: word.trim() === '' ? closed : new Set<string>() }
   return (
     <>

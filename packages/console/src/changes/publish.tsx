@@ -76,7 +76,7 @@ function PublishForm(props: {
 }) {
   const { session, review, onHold, onDone } = props
   const rows = useLog(session.id, ({ view }) => view.rows)
-  // What the agent says later sums up another revision.
+  // A later message of the agent sums up another revision.
   const [message] = useState(() => lastMessage(rows))
   const [form, setForm] = useState<Form>(() => ({
     ...draftOf(session, review, message),
@@ -149,7 +149,7 @@ function PublishForm(props: {
           const draft = (of: Review) => draftOf(session, of, message).body
           if (form.body === draft(review)) setForm({ ...form, body: draft(fresh) })
           onHold(fresh)
-          // What is published is on screen behind the dialog.
+          // The published changes are on screen behind the dialog.
           void queryClient.invalidateQueries({ queryKey: ['session', session.id, 'review'] })
         }}
       />

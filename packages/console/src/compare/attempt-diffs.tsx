@@ -6,7 +6,7 @@ import { printableLine } from '../ui/printable.ts'
 import { EmptyState, LoadingLines } from '../ui/states.tsx'
 import type { Attempt } from './use-attempt.ts'
 
-/** What of the two changes is on screen. */
+/** The part of the two changes that is on screen. */
 export type View = 'both' | 'a' | 'b' | 'between'
 
 /** The changes of two Sessions: in two columns, one of them alone, or only where they differ. */

@@ -31,7 +31,7 @@ function checksOf({ outcome, revision }: Attempt): ReactNode {
   return <span className={tone}>{countsText(outcome.by)}</span>
 }
 
-/** What two Sessions have done and cost, row by row. */
+/** The work and the costs of two Sessions, row by row. */
 export function AttemptFigures({ attempts }: { attempts: readonly [Attempt, Attempt] }) {
   const problem = attempts.find(each => each.problem !== null)?.problem ?? null
   return (

@@ -14,7 +14,7 @@ import { type Attempt, useAttempt } from './use-attempt.ts'
 
 const route = getRouteApi('/shell/sessions/$sessionId/compare/$otherId')
 
-/** Two Sessions beside each other, as two attempts at one task: what each has done, cost and changed. */
+/** Compares two Sessions as attempts at one task: the work, the cost and the changes of each. */
 export function ComparePage() {
   const { sessionId, otherId } = route.useParams()
   const [a, b] = [useQuery(sessionQuery(sessionId)), useQuery(sessionQuery(otherId))]
@@ -75,7 +75,7 @@ function Compared({ sessions: [first, second] }: { sessions: readonly [Session, 
   )
 }
 
-/** Chooses what of the two changes is shown. Two columns need a wide window. */
+/** Chooses which part of the two changes is shown. Two columns need a wide window. */
 function Switch(props: { attempts: readonly Attempt[]; shown: View; onShow: (view: View) => void }) {
   const { shown, onShow } = props
   const views = [

@@ -6,7 +6,7 @@ import { useLog } from '../session/logs.ts'
 import { outcomeOf } from '../verification/outcome.ts'
 import { verificationsQuery } from '../verification/queries.ts'
 
-/** Returns what is known of one of the compared Sessions. Its changes are those that its last Run left: nothing is started. */
+/** Returns the facts of one of the compared Sessions. Its changes are those that its last Run left: nothing is started. */
 export function useAttempt(session: Session) {
   const revision = session.changes?.revision ?? null
   const verifications = useQuery({ ...verificationsQuery(session.id), enabled: revision !== null })

@@ -2,7 +2,7 @@ import type { Environment } from '@berth/client'
 import type { ReactNode } from 'react'
 import { counted } from '../ui/format.ts'
 
-/** What sandboxes use without having it: secrets at the edge, tokens of the Git host and the keys of models. */
+/** Credentials that sandboxes use without having them: secrets at the edge, tokens of the Git host and the keys of models. */
 export function OutsideCredentials({ environment: { document, secrets } }: { environment: Environment }) {
   const atEdge = secrets.filter(({ exposure }) => exposure === 'egress')
   const hosts = [...new Set(atEdge.flatMap(({ egress }) => egress?.hosts ?? []))]

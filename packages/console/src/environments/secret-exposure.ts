@@ -35,7 +35,7 @@ export function enteredOf(pin: SecretPin | null): EnteredExposure {
   return pin?.egress === undefined ? empty : { ...fieldsOf(pin.egress), exposure: 'egress' }
 }
 
-/** Returns what a new secret's name proposes: the hosts and the place of the service that it tells. */
+/** Returns the hosts and the place that a new secret's name suggests. */
 export function proposalFor(name: string): { readonly service: string; readonly fields: EnteredExposure } | null {
   const known = knownService(name)
   return known === null ? null : { service: known.service, fields: { ...fieldsOf(known.egress), exposure: 'egress' } }
@@ -58,7 +58,7 @@ function fieldsOf({ hosts, methods = [], paths = [], put, setup = false }: Secre
 
 const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter(word => word !== '')
 
-/** Returns what the form says, as a write of a secret takes it. */
+/** Returns the values of the form as a write of a secret takes them. */
 export function toWrite(entered: EnteredExposure): Pick<WriteSecret, 'exposure' | 'egress'> {
   if (entered.exposure === 'variable') return { exposure: 'variable' }
   const { hosts, place, placeName, format, methods, paths, setup } = entered
@@ -87,7 +87,7 @@ export type ExposureFaults = Partial<Record<'hosts' | 'placeName' | 'format' | '
 
 const host = new RegExp(hostPattern)
 
-/** Returns what is wrong in the form, as far as it can be known without the service. */
+/** Returns the faults of the form that need no service to be found. */
 export function exposureFaults({ exposure, hosts, place, placeName, format, paths }: EnteredExposure): ExposureFaults {
   if (exposure === 'variable') return {}
   const named = wordsOf(hosts)

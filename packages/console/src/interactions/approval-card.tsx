@@ -131,7 +131,7 @@ export function ApprovalCard(props: {
   )
 }
 
-/** What the wider choices reach. */
+/** The scope of the wider choices. */
 const widerOf = (approval: Parameters<typeof isConnection>[0]): string =>
   isConnection(approval)
     ? 'The wider choices allow the host for longer; “For the environment” also proposes it for the document.'

@@ -11,7 +11,7 @@ export interface ToReply {
   readonly session: Session
   /** Keys press its buttons: it is the first card. */
   readonly keyed: boolean
-  /** Somebody else has answered it; what was begun here can still be read. */
+  /** Somebody else has answered it; the unsent reply can still be read. */
   readonly closed: boolean
   /** Called with whether an answer is begun or on its way that the service does not have. */
   readonly onBegun: (is: boolean) => void

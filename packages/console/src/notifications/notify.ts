@@ -10,7 +10,7 @@ import { pushed } from './pushed.ts'
 /** Notifies of Sessions while no tab of their organization is in sight, in the one that leads. @param open shows a Session in this tab */
 export function startNotifying(open: (sessionId: string) => void): void {
   onSessionState((before, after) => {
-    // What cannot be loaded now is no notice; the list shows the change.
+    // A Session that cannot be loaded makes no notice; the list shows the change.
     if (isLeader() && notifications.active() && !isPushed()) notify(before, after, open).catch(() => undefined)
   })
   navigator.serviceWorker?.addEventListener('message', ({ data }: MessageEvent<Partial<Opening> | null>) => {

@@ -53,5 +53,5 @@ export function SettingsForm(props: {
   )
 }
 
-/** What the form says while a field has a fault. */
+/** The message of the form while a field has a fault. */
 export const faultyForm = 'Correct what is marked first.'

@@ -29,7 +29,7 @@ export function boundsOf({ maxAttempts, budgetUsd, merge, on }: FollowUp): Bound
   }
 }
 
-/** What is wrong with a form, by its field. */
+/** The faults of a form, by field. */
 export type BoundsFaults = Partial<Readonly<Record<'attempts' | 'budget' | 'days' | 'on', string>>>
 
 const wholeWithin = (text: string, most: number): boolean => {

@@ -25,7 +25,7 @@ const styles: Readonly<Record<string, readonly [tone: string, icon: LucideIcon]>
   stopped: ['text-ink-3', CircleStop],
 }
 
-/** What Berth does for a pull request until it is merged: what was tried and why, within which bounds, and how to stop it. */
+/** The follow-up of a pull request until it is merged: each attempt with its cause, the bounds, and a button that stops it. */
 export function FollowUpThread(props: { session: Session; publication: Publication; number: number }) {
   const { session, publication, number } = props
   const can = useSessionCan(session)
@@ -38,7 +38,7 @@ export function FollowUpThread(props: { session: Session; publication: Publicati
   const isOpen = merges?.[0]?.status !== 'succeeded' && (pull === undefined || pull.state === 'open')
   if (known.data === undefined) return <InlineProblem error={known.error} />
   const followUp = known.data
-  // What was merged before anything followed it needs nobody any more.
+  // A pull request that was merged before anything followed it needs nobody any more.
   if (followUp === null && !isOpen) return null
   const rests = followUp?.state === 'needs_person'
   const isOver = followUp !== null && hasEnded(followUp)
@@ -110,7 +110,7 @@ function Facts({ followUp }: { followUp: FollowUp }) {
   )
 }
 
-/** What was attempted and why, newest first; each leads to where the transcript begins with it. */
+/** The attempts with their causes, newest first; each leads to where the transcript begins with it. */
 function History({ sessionId, followUp }: { sessionId: string; followUp: FollowUp }) {
   // The log may begin later than an attempt, and then there is nothing to go to.
   const last = useLog(sessionId, ({ view }) => view.last)

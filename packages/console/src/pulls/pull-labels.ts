@@ -31,10 +31,10 @@ const causes: Readonly<Record<string, string>> = {
   pushed: 'Somebody else pushed',
 }
 
-/** Returns what of the pull request made the agent work on. */
+/** Returns the cause in the pull request for which the agent worked on. */
 export const causeText = (cause: string): string => causes[cause] ?? cause.replaceAll('_', ' ')
 
-/** The causes that people choose from, with what the agent does then. */
+/** The causes that people choose from, with the agent's reaction to each. */
 export const causeChoices = [
   ['checks', 'Required checks that fail'],
   ['reviews', 'Comments of reviewers'],
@@ -81,7 +81,7 @@ export function groupByTurn(
 export const hasEnded = ({ state }: Pick<FollowUp, 'state'>): boolean =>
   state === 'merged' || state === 'closed' || state === 'stopped'
 
-/** Says in a sentence what a follow-up does now. */
+/** Describes the state of a follow-up in a sentence. */
 export function followUpText(followUp: FollowUp): string {
   const reason = followUpReason(followUp.reason)
   const because = reason === '' ? '.' : `: ${reason}.`

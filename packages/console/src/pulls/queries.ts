@@ -26,7 +26,7 @@ export const pullRequestsQuery = ({ state, everyone }: PullListSearch) =>
     refetchInterval: 15_000,
   })
 
-/** What the service does for the pull request of a Publication; null if nothing follows it. */
+/** The follow-up of the pull request of a Publication; null if nothing follows it. */
 export const followUpQuery = (sessionId: string, publicationId: string) =>
   queryOptions({
     queryKey: ['session', sessionId, 'follow-up', publicationId],

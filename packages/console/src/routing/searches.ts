@@ -47,7 +47,7 @@ export function readSessionSearch({ panel, event, file, line, at, merge, artifac
   }
 }
 
-/** Reads what a link puts into the form of a new Session. */
+/** Reads the values that a link puts into the form of a new Session. */
 export function readNewSessionSearch({ q, repo, branch, agent, model, mode }: Unread): NewSessionSearch {
   const parts = Object.entries({ q, repo, branch, agent, model })
   // The router parses numbers, and people write them as a message or name branches so.

@@ -105,7 +105,7 @@ export interface AuditSearch {
   readonly to?: string | undefined
 }
 
-/** What a link puts into the form of a new Session; nothing starts by itself. */
+/** The values that a link puts into the form of a new Session; nothing starts by itself. */
 export interface NewSessionSearch {
   /** The message. */
   readonly q?: string | undefined

@@ -4,7 +4,7 @@ import { BackgroundList } from './background-list.tsx'
 import { Banner } from './banner.tsx'
 import { TodoList } from './todo-list.tsx'
 
-/** What stands above the message box: decisions, the agent's to-do list, its commands in the background, and a warning. */
+/** The parts above the message box: decisions, the agent's to-do list, its commands in the background, and a warning. */
 export function AboveMessage({ session }: { session: Session }) {
   return (
     <>

@@ -16,6 +16,6 @@ export const continuationNotes: Readonly<Record<Reason, string | null>> = {
 
 export const modelNote = 'No model is configured, so this agent cannot work yet.'
 
-/** Returns the one note that is shown: what a model cannot mend comes before the missing model. */
+/** Returns the one note that is shown: a fault that no model would mend comes before the missing model. */
 export const noteOf = (reason: Reason | undefined, lacksModel: boolean): string | null =>
   (reason === undefined ? null : continuationNotes[reason]) ?? (lacksModel ? modelNote : null)

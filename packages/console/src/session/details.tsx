@@ -75,7 +75,7 @@ export function Details({ session }: { session: Session }) {
   )
 }
 
-/** What all Runs of the Session have cost. */
+/** The cost of all Runs of the Session. */
 function Spent({ session }: { session: Session }) {
   const changed = useLog(session.id, ({ view }) => view.changedAt)
   const { data } = useQuery(costQuery(session.id, changed))
@@ -185,7 +185,7 @@ function EffortChoice({ session }: { session: Session }) {
   )
 }
 
-/** Sets what the Session may spend on models. A Run that waits for more goes on once it has it. */
+/** Sets the amount that the Session may spend on models. A Run that waits for more goes on once it has it. */
 function BudgetField({ session }: { session: Session }) {
   const can = useSessionCan(session)
   const before = String(session.budget?.costUsd ?? '')

@@ -5,7 +5,7 @@ import { berth } from '../api/client.ts'
 import { printableLine } from '../ui/printable.ts'
 import { type Column, Table } from '../ui/table.tsx'
 
-/** What a sandbox reaches is written down every ten seconds. */
+/** The worker records every ten seconds which hosts a sandbox reached. */
 const againMs = 10_000
 
 const egressQuery = (sessionId: string) =>

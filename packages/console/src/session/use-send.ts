@@ -15,7 +15,7 @@ export interface Outbox {
   readonly error: unknown
   /** It was begun for something else: before the agent asked, or for a request that is closed. It is not sent. */
   readonly strays: boolean
-  /** Takes it for what the box sends now. */
+  /** Makes it the request that the box sends now. */
   readonly keep: () => void
   readonly change: (text: string) => void
   /** Puts text before the draft. */

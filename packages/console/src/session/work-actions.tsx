@@ -31,7 +31,7 @@ interface Props {
   readonly onFind: () => void
 }
 
-/** The one step that goes on with the work, and a menu with what else can be done with it. */
+/** The one step that goes on with the work, and a menu with the other actions. */
 export function WorkActions({ session, onRename, onFind }: Props) {
   const can = useSessionCan(session)
   const navigate = useNavigate()

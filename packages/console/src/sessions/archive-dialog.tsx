@@ -12,7 +12,7 @@ const MOST_NAMED = 10
 /** Asks before Sessions are archived: that is for good. */
 export function ArchiveDialog({ listed, onClose }: { listed: readonly ListedSession[]; onClose: () => void }) {
   const archive = useMutation({
-    // One after another: what is left after a fault is what the list still has.
+    // One after another: after a fault, the list still has the rest.
     mutationFn: async () => {
       for (const one of listed) await archiveListed(one)
     },

@@ -5,7 +5,7 @@ import { queryClient } from '../api/queries.ts'
 import { Button } from '../ui/button.tsx'
 import { InlineProblem } from '../ui/states.tsx'
 
-/** What the demonstration does, whatever the words. */
+/** The steps of the demonstration, whatever the message. */
 export const demonstrationTask = 'Write the Spanish greeting that the test asks for, or the next one.'
 
 /** A button that makes the organization's sample repository, and hands it on. */

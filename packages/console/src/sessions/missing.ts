@@ -71,7 +71,7 @@ async function readListed(key: ListKey, id: string): Promise<readonly ListedSess
   return (await readList({ ...filters, q: `${filters['q'] ?? ''} ${id}`.trim(), limit: '1' }, undefined)).sessions
 }
 
-/** Counts what neither waits, works nor is pinned. */
+/** Counts the Sessions that neither wait, work nor are pinned. */
 async function countRest(key: ListKey): Promise<number> {
   const filters = key[1] as Parameters
   const isSplit = filters['state'] === undefined && filters['archived'] === undefined

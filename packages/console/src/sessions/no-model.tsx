@@ -5,7 +5,7 @@ import { useLacksModel } from '../api/lacks-model.ts'
 import { to } from '../routing/to.ts'
 import { SampleButton } from './demonstration.tsx'
 
-/** Says that no model is configured, how to add one, and what works without; nothing if there is one. */
+/** Says that no model is configured, how to add one, and which agents need none; nothing if there is one. */
 export function NoModel({ onSample }: { onSample: (made: Repository) => void }) {
   const { viewer } = useRouteContext({ from: '/shell' })
   if (!useLacksModel()) return null

@@ -31,10 +31,10 @@ function parametersOf({ q, state, everyone, repository, archived }: SessionListS
 const cursorOf = (page: SessionStatePage | undefined) => (page?.hasMore === true ? page.nextCursor : null)
 
 const awake = { snoozed: '0' } as const
-/** What is neither waiting, working, pinned nor snoozed. */
+/** The Sessions that are neither waiting, working, pinned nor snoozed. */
 export const rest = { ...awake, state: 'rest', pinned: '0' } as const
 
-/** Reads waiting, working, pinned and snoozed Sessions whole, and the beginning of the rest. What waits is for everybody. */
+/** Reads all waiting, working, pinned and snoozed Sessions, and the first of the rest. Waiting ones are for everybody. */
 async function readGroups({ mine, ...filters }: Parameters, signal: AbortSignal): Promise<ListPage> {
   const own: Parameters = mine === undefined ? {} : { mine }
   const parts: readonly (readonly [GroupId, Parameters])[] = [
@@ -85,7 +85,7 @@ export const sessionListQuery = (search: SessionListSearch) => {
 
 export type ListKey = ReturnType<typeof sessionListQuery>['queryKey']
 
-/** Returns what of a list's search its key tells. */
+/** Returns the part of a list's search that is in its key. */
 export function searchOf(key: ListKey): SessionListSearch {
   const { state, archived, mine } = key[1] as Parameters
   return {

@@ -41,7 +41,7 @@ export function SessionsPage() {
   const total = visible.reduce((sum, { sessions, beyond }) => sum + sessions.length + beyond, 0)
   const selection = useSelection(search.archived === true ? [] : shown.map(({ session }) => session.id))
   const selected = shown.filter(({ session }) => selection.ids.has(session.id))
-  /** What is done to a selected row is done to all of them. */
+  /** An action on a selected row is done to all of them. */
   const withSelected = ({ session: { id } }: ListedSession) => (selection.ids.has(id) ? [...selection.ids] : [id])
   const archive = (listed: ListedSession) => setArchiving(withSelected(listed))
   const snooze = (listed: ListedSession) => setSnoozing(withSelected(listed))
@@ -148,7 +148,7 @@ export function SessionsPage() {
   )
 }
 
-/** Loads what follows as soon as somebody comes near the end of the list. */
+/** Loads the next page as soon as somebody comes near the end of the list. */
 function Older({ busy, onLoad, children }: { busy: boolean; onLoad: () => void; children: ReactNode }) {
   const button = useRef<HTMLDivElement>(null)
   const load = useRef(onLoad)
@@ -170,7 +170,7 @@ function Older({ busy, onLoad, children }: { busy: boolean; onLoad: () => void; 
   )
 }
 
-/** What can be done with the selected rows. It stays in sight while the list scrolls. */
+/** The actions for the selected rows. It stays in sight while the list scrolls. */
 function SelectionBar(props: {
   selection: Selection
   selected: readonly ListedSession[]

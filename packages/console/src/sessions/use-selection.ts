@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 import { singleKeyOf } from '../shell/single-key.ts'
 
-/** The rows that a person has selected, and what changes that. */
+/** The rows that a person has selected, and the functions that change them. */
 export interface Selection {
   readonly ids: ReadonlySet<string>
   readonly clear: () => void
@@ -11,7 +11,7 @@ export interface Selection {
 }
 
 /**
- * Keeps which rows of a list are selected. A row that has left the list is not: nothing happens to what is out of sight.
+ * Keeps which rows of a list are selected. A row that has left the list is not: nothing happens to a row that is out of sight.
  *
  * @param listed the rows, in the order in which they stand
  */

@@ -11,7 +11,7 @@ type Find = (text: string) => readonly DocsSection[]
 /** The search of the documentation's site, which belongs to the same build. */
 const siteSearch = '/docs/find.js'
 
-/** More than so many say nothing of what is meant. */
+/** More results than this do not help to find the page. */
 const most = 6
 
 let reading: Promise<Find> | null = null

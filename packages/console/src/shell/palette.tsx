@@ -37,7 +37,7 @@ function useFoundSessions(text: string, me: string): readonly ListedSession[] {
 
 const open = (path: string) => void window.open(path, '_blank', 'noopener')
 
-/** Returns what the documentation has to say; nothing where it is not built. */
+/** Returns the hits in the documentation; none if it is not built. */
 function useFoundDocs(text: string): readonly Choice[] {
   const found = useQuery({
     queryKey: ['docs', text],
@@ -54,7 +54,7 @@ function useFoundDocs(text: string): readonly Choice[] {
   }))
 }
 
-/** Finds a Session, a page, or what the documentation says, by typing. @param props `typed` is what it begins with */
+/** Finds a Session, a page or a place in the documentation by typing. @param props `typed` is what it begins with */
 export function Palette({ typed }: { typed: RefObject<string> }) {
   const router = useRouter()
   const { viewer } = useRouteContext({ from: '/shell' })

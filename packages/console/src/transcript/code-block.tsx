@@ -27,7 +27,7 @@ const ends: Readonly<Record<string, string>> = {
   julia: 'jl',
 }
 
-/** A long block would hide what stands below it, and a browser needs long for its elements. */
+/** A long block would hide the content below it, and a browser needs long for its elements. */
 const drawnLines = 200
 const none: readonly Span[] = []
 

@@ -17,7 +17,7 @@ export function EndRest({ row, sessionId, goesOn }: { row: EndRow; sessionId: st
   )
 }
 
-/** A Run's duration and cost, and on request what both went into. */
+/** A Run's duration and cost, and on request the parts of both. */
 function EndFigures({ row, sessionId }: { row: EndRow; sessionId: string }) {
   const { runId } = row
   const [open, setOpen] = useState(false)

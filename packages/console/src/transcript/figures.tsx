@@ -4,7 +4,7 @@ import { dollars } from '../ui/format.ts'
 
 const whole = (value: number) => value.toLocaleString('en')
 
-/** What a Run or a Session has cost: money, the four kinds of tokens, and the time of models, people, tools and the rest. */
+/** The cost of a Run or a Session: money, the four kinds of tokens, and the time of models, people, tools and the rest. */
 export function Figures({ of }: { of: Pick<Run, 'costUsd' | 'costComplete' | 'usage' | 'cacheHitRatio' | 'time'> }) {
   const { costUsd, costComplete, usage, cacheHitRatio, time } = of
   const rows: readonly (readonly [string, string])[] = [

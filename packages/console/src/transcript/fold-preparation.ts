@@ -3,7 +3,7 @@ import type { NoticeRow, Row } from '@berth/client/transcript'
 const isPrepared = (row: Row | undefined): row is NoticeRow =>
   row?.kind === 'notice' && row.step !== undefined && row.ongoing !== true && row.tone === 'quiet'
 
-/** Returns the rows with what was done before the agent began in one line, which unfolds. A step that goes on, or failed, stays. */
+/** Returns the rows with the steps before the agent's start in one line, which unfolds. A step that goes on, or failed, stays. */
 export function foldPreparation(rows: readonly Row[]): readonly Row[] {
   const folded: Row[] = []
   for (let at = 0; at < rows.length; at++) {

@@ -19,7 +19,7 @@ const resolutions: Readonly<Record<string, string>> = {
   authority_revoked: 'whoever asked may no longer use Berth',
 }
 
-/** What the agent asked, and what became of it. */
+/** The agent's request, and its outcome. */
 export function InteractionLine({ row }: { row: InteractionRow }) {
   const Icon = row.interactionKind === 'approval' ? ShieldCheck : MessageCircleQuestion
   const answer =

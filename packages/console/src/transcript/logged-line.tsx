@@ -6,7 +6,7 @@ import { OngoingLine } from './ongoing-line.tsx'
 
 const Artifact = lazy(async () => ({ default: (await import('./artifact.tsx')).Artifact }))
 
-/** A row that few logs have: what the agent asked or presented, a step that goes on, or a host that its sandbox was refused. */
+/** A row that few logs have: a question or a file of the agent, a step that goes on, or a host that its sandbox was refused. */
 export function LoggedLine({ row, sessionId }: { row: ArtifactRow | InteractionRow | NoticeRow; sessionId: string }) {
   if (row.kind === 'interaction') return <InteractionLine row={row} />
   if (row.kind === 'artifact') return <Artifact row={row} sessionId={sessionId} />

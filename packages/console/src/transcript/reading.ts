@@ -1,6 +1,6 @@
 import { printable } from '../ui/printable.ts'
 
-/** What is needed of a node of the tree that Markdown becomes. */
+/** The members in use of a node of the tree that Markdown becomes. */
 interface Node {
   readonly type: string
   readonly tagName?: string
@@ -15,7 +15,7 @@ const blocks = /^(?:p|li|ul|ol|h\d|t[dh]|blockquote)$/
 /** Characters that embed, override or isolate a direction, and so show text in another order than it has. */
 const turns = /[\u202a-\u202e\u2066-\u2069]+/g
 
-/** Gives each block the direction of its own text, keeps code from left to right, and marks what would turn text around. */
+/** Gives each block the direction of its own text, keeps code from left to right, and marks characters that turn text around. */
 export function readBothWays() {
   return (tree: Node): void => visit(tree, false)
 }

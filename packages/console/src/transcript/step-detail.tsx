@@ -8,7 +8,7 @@ import { TerminalText } from './terminal-text.tsx'
 const LineDiff = lazy(() => import('./line-diff.tsx'))
 
 /**
- * What a tool call was given and what it left.
+ * The input and the result of a tool call.
  * @param props.endOnly shows the end of its output alone, as nobody has asked for more
  */
 export function StepDetail({ step, endOnly }: { step: ToolStep; endOnly: boolean }) {

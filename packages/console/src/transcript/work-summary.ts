@@ -18,7 +18,7 @@ const verbs: Readonly<Record<string, readonly [verb: string, noun: string, plura
 }
 const order = Object.keys(verbs)
 
-/** Says in words what calls that have ended did: `Ran 3 commands, edited 2 files, used grep_docs`. */
+/** Sums up the calls that have ended: `Ran 3 commands, edited 2 files, used grep_docs`. */
 export function workSummary(steps: readonly Step[]): string {
   const groups = new Map<string, ToolStep[]>()
   for (const step of steps) {

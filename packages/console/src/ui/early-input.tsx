@@ -3,7 +3,7 @@ import type { RefObject } from 'react'
 
 let opener: Element | null = null
 
-/** Returns what had the focus before a box of this kind took it; null if none is shown. */
+/** Returns the element that had the focus before a box of this kind took it; null if none is shown. */
 export const openerOfEarlyInput = (): Element | null => opener
 
 function takeFocus(input: HTMLInputElement) {
@@ -15,7 +15,7 @@ function takeFocus(input: HTMLInputElement) {
 }
 
 /**
- * The box of a search whose code is still on its way. Without it, what somebody types at once would go to the single keys of
+ * The box of a search whose code is still on its way. Without it, keys that somebody types at once would go to the single keys of
  * the page. The search begins with the text that is in `typed` then.
  */
 export function EarlyInput(props: {

@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useState } from 'react'
 import { openerOfEarlyInput } from './early-input.tsx'
 
 /**
- * A dialog over the page. Esc and a press outside close it; the focus returns to where it was. If what opened it is gone, as a
+ * A dialog over the page. Esc and a press outside close it; the focus returns to its place. If the opening button is gone, as a
  * button is whose work is done, the focus goes to the content of the page, so that the keyboard does not begin at the top.
  */
 export function Overlay(props: { title: string; hideTitle?: boolean; onClose: () => void; children: ReactNode }) {

@@ -1,4 +1,4 @@
-/** What a person can choose on the page of usage, for its URL: every page reads URLs, and no other part of usage. */
+/** The choices on the page of usage, for its URL: every page reads URLs, and no other part of usage. */
 
 /** The measures that a plot of usage can show. */
 export const measures = ['cost', 'tokens', 'requests'] as const

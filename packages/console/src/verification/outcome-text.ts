@@ -20,7 +20,7 @@ export function countsText(verification: Verification): string {
   return `${counts.passed} of ${counts.passed + counts.failed} checks passed${skipped}`
 }
 
-/** Says whether the changes on screen are what was checked. */
+/** Says whether the checks ran on the changes on screen. */
 export function outcomeText(
   { kind, by }: CheckOutcome,
   { revision }: Pick<Review, 'revision'>,

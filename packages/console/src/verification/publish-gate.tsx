@@ -18,7 +18,7 @@ export function usePublishGate(session: Session, review: Review, publish: () => 
   const [chosen, choose] = useState<boolean | null>(null)
   const [waits, setWaits] = useState(false)
   const passed = outcome.kind === 'passed'
-  // Of what has passed, the Publication says so, unless somebody does not want that.
+  // A Publication names the passed verification, unless a person leaves it out.
   const verified = required || (hasChecks && (chosen ?? passed))
   const isUnderWay = begin.isPending || (outcome.by !== null && isOpen(outcome.by))
   const isOver = waits && !isUnderWay
@@ -47,7 +47,7 @@ export function usePublishGate(session: Session, review: Review, publish: () => 
 
 export type PublishGate = ReturnType<typeof usePublishGate>
 
-/** Says what the checks say of the revision that is about to be published, and whether it waits for them. */
+/** Shows the outcome of the checks of the revision that is about to be published, and whether it waits for them. */
 export function GateNote({ review, gate }: { review: Review; gate: PublishGate }) {
   const { outcome, environment, required, hasChecks, verified, waits, begin } = gate
   if (!required && !hasChecks) return null

@@ -118,7 +118,7 @@ function Actions({ session, verification }: { session: Session; verification: Us
 
 const noChecks = { allowed: false, reason: 'The environment has no checks any more.' } as const
 
-/** Whether what would be published is what was checked, and how each check went. */
+/** Shows whether the checks ran on the changes that would be published, and how each check went. */
 function Outcome({ review, verification }: { review: Review; verification: UseVerification }) {
   const { outcome, environment, required } = verification
   const { by, kind } = outcome

@@ -32,7 +32,7 @@ export const capabilityGroups: readonly { readonly label: string; readonly capab
 const read = ['svc.cloud.access', 'svc.cloud.sessions:read', 'svc.cloud.repositories:read'] as const
 const work = [...read, 'svc.cloud.sessions:create', 'svc.cloud.turns:submit', 'environments:use'] as const
 
-/** Rights that go together, by what uses them. */
+/** Rights in groups, by their use. */
 export const presets: readonly { readonly label: string; readonly capabilities: readonly Capability[] }[] = [
   { label: 'Read only', capabilities: read },
   { label: 'CI: run agents, and read what they did', capabilities: work },

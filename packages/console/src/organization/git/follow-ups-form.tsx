@@ -6,7 +6,7 @@ import { saveOwn } from '../limits/queries.ts'
 import { faultyForm, SettingsForm } from '../settings-form.tsx'
 import { type FollowUps, followFields, readFollowUps } from './follow-ups.ts'
 
-/** Edits what stops the follow-up of a pull request, and when its base is brought in. */
+/** Edits when a follow-up of a pull request stops, and when its base is brought in. */
 export function FollowUpsForm({ followUps }: { followUps: OrganizationSettings['followUps'] }) {
   const [typed, setTyped] = useState<Partial<Record<keyof FollowUps, string>>>({})
   const { texts, faults, changed } = readFollowUps(followUps, typed)

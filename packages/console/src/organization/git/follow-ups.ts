@@ -1,9 +1,9 @@
 import type { OrganizationSettings } from '@berth/contract'
 
-/** What an organization sets itself for pull requests that are followed; null is the usual. */
+/** An organization's own settings for pull requests that are followed; null is the default. */
 export type FollowUps = Pick<OrganizationSettings['followUps'], 'label' | 'assignee' | 'baseCommits'>
 
-/** The fields of the form, with what holds where nothing is typed. */
+/** The fields of the form, with their defaults. */
 export const followFields = [
   {
     name: 'label',

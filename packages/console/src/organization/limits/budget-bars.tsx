@@ -20,7 +20,7 @@ const resets = new Intl.DateTimeFormat('en-GB', {
   timeZone: 'UTC',
 })
 
-/** How much of each budget is spent, and what happens when it is reached. @param children words for when there is none */
+/** The spent share of each budget, and the consequence of reaching it. @param children words for when there is none */
 export function BudgetBars({ budgets, children }: { budgets: readonly Budget[]; children: ReactNode }) {
   if (budgets.length === 0) return <p className="text-[0.8125rem] text-ink-2">{children}</p>
   return (
@@ -66,7 +66,7 @@ function BudgetBar({ budget }: { budget: Budget }) {
   )
 }
 
-/** Chooses what happens at a budget of the organization's own, and removes those of people and installations. */
+/** Chooses the consequence of the organization's own budget, and removes those of people and installations. */
 function Choice({ budget, title }: { budget: Budget & { period: 'day' | 'month' }; title: string }) {
   const { scope, id, period, onReached } = budget
   const save = useSaveBudget()

@@ -10,7 +10,7 @@ import { saveOwn } from './queries.ts'
 
 const area = `${inputClass} field-sizing-content max-h-60 resize-none font-mono text-[0.8125rem]`
 
-/** Edits what environments of the organization may reach and use. */
+/** Edits the hosts and secrets that environments of the organization may use. */
 export function EgressPolicyForm({ policy }: { policy: OrganizationSettings['egress'] }) {
   const environments = useAllEnvironments()
   const [typed, setTyped] = useState<Partial<ReturnType<typeof policyText>>>({})

@@ -13,7 +13,7 @@ interface PolicyText {
   readonly secrets: string
 }
 
-/** What a form says, with the faults of its fields. */
+/** The values of a form, with the faults of its fields. */
 interface ReadPolicy {
   readonly hosts: readonly string[]
   readonly hostFault: string | undefined
@@ -63,7 +63,7 @@ export function readPolicy(text: PolicyText, known: readonly Named[], host: RegE
   }
 }
 
-/** Returns what a form says, as the service takes it. */
+/** Returns the values of a form as the service takes them. */
 export const policyOf = ({ hosts, environments }: ReadPolicy) => ({
   neverHosts: [...hosts],
   secretEnvironments: environments,

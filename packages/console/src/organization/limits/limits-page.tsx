@@ -71,7 +71,7 @@ function Limits() {
   )
 }
 
-/** Returns what the operator allows at most; the form above has the organization's own. */
+/** Returns the operator's limits; the form above has the organization's own. */
 function operatorRows({ costUsd, turns, seconds }: OrganizationSettings['run']['operator']) {
   const rows: readonly (readonly [string, string | null])[] = [
     ['Cost', costUsd === null ? null : dollars(costUsd)],

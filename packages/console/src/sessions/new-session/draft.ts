@@ -46,7 +46,7 @@ function stored<T>(storage: () => Storage, key: string): T | null {
   }
 }
 
-/** Remembers what the next Session of this browser probably works on. */
+/** Remembers the likely repository and runtime of the next Session in this browser. */
 export function rememberRepository(repository: PickedRepository | null): void {
   try {
     localStorage.setItem(lastKey(), JSON.stringify(repository))
@@ -55,7 +55,7 @@ export function rememberRepository(repository: PickedRepository | null): void {
   }
 }
 
-/** Returns the input of a link, which wins over what this tab keeps; a repository has its branch from the link too. */
+/** Returns the input of a link, which wins over the draft of this tab; a repository has its branch from the link too. */
 function read({ q, repo, branch, agent, model, mode }: NewSessionSearch): Draft {
   const empty: Draft = {
     message: '',
@@ -90,7 +90,7 @@ function store(draft: Draft): Draft {
   return draft
 }
 
-/** Keeps the input in this tab, also over a reload. It begins with what a link says. */
+/** Keeps the input in this tab, also over a reload. It begins with the values of a link. */
 export function useDraft(link: NewSessionSearch) {
   const [draft, setDraft] = useState(() => store(read(link)))
   return {

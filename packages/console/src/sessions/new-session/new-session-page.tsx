@@ -177,7 +177,7 @@ function verdictOf({ message, linked }: Draft, online: boolean, capabilities: re
 
 const placeholders: Readonly<Record<string, string>> = { shell: 'npm ci && npm test', demo: demonstrationTask }
 
-/** Says what an agent does with the message, if that is not what people expect of one. */
+/** Explains how an agent uses the message, if people would expect something else. */
 const abouts: Readonly<Record<string, string>> = {
   shell: 'Runs your message as a bash script. No model reads it.',
   demo: 'A script without a model: it changes the sample repository, and asks once.',
