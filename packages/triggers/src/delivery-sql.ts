@@ -1,6 +1,6 @@
 import { type PublicationResult, type TriggerDeliver, type TriggerDelivery, triggerLimits } from '@berth/contract'
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 import { derivedId } from './derived-id.ts'
 import type { GitHubEvent } from './github/github-event.ts'
@@ -78,7 +78,7 @@ export async function insertDelivery(
   { key, message, isScript, thread, sessionId, signature, event, deliver }: NewDelivery,
   now: Date,
 ): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     name: 'insert-trigger-delivery',
     text: `
       insert into trigger_deliveries
@@ -106,7 +106,6 @@ export async function insertDelivery(
       deliver === null ? null : JSON.stringify(deliver),
     ],
   })
-  return rowCount > 0
 }
 
 /** Returns the delivery that was taken with a signature. */
@@ -115,11 +114,10 @@ export async function findSigned(
   { organizationId, triggerId }: TriggerKey,
   signature: Buffer,
 ): Promise<DeliveryRow | null> {
-  const { rows } = await db.query<DeliveryRow>({
+  return await queryRow<DeliveryRow>(db, {
     text: 'select * from trigger_deliveries where organization_id = $1 and trigger_id = $2 and signature = $3',
     values: [organizationId, triggerId, signature],
   })
-  return rows[0] ?? null
 }
 
 export async function findDelivery(
@@ -127,11 +125,10 @@ export async function findDelivery(
   { organizationId, triggerId }: TriggerKey,
   key: string,
 ): Promise<DeliveryRow | null> {
-  const { rows } = await db.query<DeliveryRow>({
+  return await queryRow<DeliveryRow>(db, {
     text: 'select * from trigger_deliveries where organization_id = $1 and trigger_id = $2 and key = $3',
     values: [organizationId, triggerId, key],
   })
-  return rows[0] ?? null
 }
 
 export async function listDeliveries(
@@ -139,7 +136,7 @@ export async function listDeliveries(
   { organizationId, triggerId }: TriggerKey,
   limit: number,
 ): Promise<readonly ReportedDelivery[]> {
-  const { rows } = await db.query<ReportedDelivery>({
+  return await queryRows<ReportedDelivery>(db, {
     text: `
       select d.*, case when r.key is not null then to_jsonb(r) end as report, p.result
       from trigger_deliveries d left join trigger_reports r using (organization_id, trigger_id, key)
@@ -149,7 +146,6 @@ export async function listDeliveries(
       order by d.created_at desc, key limit $3`,
     values: [organizationId, triggerId, limit],
   })
-  return rows
 }
 
 /**

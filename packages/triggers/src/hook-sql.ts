@@ -1,14 +1,13 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import type { OwnedTriggerKey, TriggerRow } from './trigger-sql.ts'
 
 /** Returns the trigger with a hook at an address; null if there is none. */
 export async function findHook(db: Queryable, hookId: string): Promise<TriggerRow | null> {
-  const { rows } = await db.query<TriggerRow>({
+  return await queryRow<TriggerRow>(db, {
     name: 'find-trigger-hook',
     text: 'select * from triggers where hook_id = $1 and hook is not null and secret is not null',
     values: [hookId],
   })
-  return rows[0] ?? null
 }
 
 /**

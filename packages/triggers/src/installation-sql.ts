@@ -1,20 +1,19 @@
 import { isAddressable } from '@berth/core/accounts/installations/own-installation.ts'
 import { grantedCapabilities } from '@berth/core/identity/guard/granted-capabilities.ts'
 import type { InstallationPrincipal } from '@berth/core/identity/guard/principal.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny } from '@berth/platform/storage/postgres/database.ts'
 
 /** Returns whether an organization has an installation that may have triggers: a live one, and not the service's own. */
 export async function hasInstallation(
   db: Queryable,
   { organizationId, installationId }: { readonly organizationId: string; readonly installationId: string },
 ): Promise<boolean> {
-  const { rows } = await db.query({
+  return await queryAny(db, {
     text: `
       select from installations i
       where i.organization_id = $1 and i.id = $2 and i.revoked_at is null and ${isAddressable('i')}`,
     values: [organizationId, installationId],
   })
-  return rows.length > 0
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { PutTrigger, TriggerDeliver, TriggerHook } from '@berth/contract'
 import { isAddressable } from '@berth/core/accounts/installations/own-installation.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 export interface TriggerKey {
   readonly organizationId: string
@@ -49,24 +49,22 @@ export interface TriggerDraft {
 }
 
 export async function findTrigger(db: Queryable, key: OwnedTriggerKey): Promise<TriggerRow | null> {
-  const { rows } = await db.query<TriggerRow>({
+  return await queryRow<TriggerRow>(db, {
     name: 'find-trigger',
     text: 'select * from triggers where organization_id = $1 and id = $2 and installation_id = $3',
     values: [key.organizationId, key.triggerId, key.installationId],
   })
-  return rows[0] ?? null
 }
 
 export async function listTriggers(
   db: Queryable,
   { organizationId, installationId }: Omit<OwnedTriggerKey, 'triggerId'>,
 ): Promise<readonly TriggerRow[]> {
-  const { rows } = await db.query<TriggerRow>({
+  return await queryRows<TriggerRow>(db, {
     name: 'list-triggers',
     text: 'select * from triggers where organization_id = $1 and installation_id = $2 order by name, id',
     values: [organizationId, installationId],
   })
-  return rows
 }
 
 /**
@@ -78,7 +76,7 @@ export async function listOrganizationTriggers(
   organizationId: string,
   triggerId: string | null = null,
 ): Promise<readonly TriggerRow[]> {
-  const { rows } = await db.query<TriggerRow>({
+  return await queryRows<TriggerRow>(db, {
     name: 'list-organization-triggers',
     text: `
       select t.* from triggers t join installations i on i.id = t.installation_id
@@ -86,7 +84,6 @@ export async function listOrganizationTriggers(
       order by t.name, t.id`,
     values: [organizationId, triggerId],
   })
-  return rows
 }
 
 /** Locks an installation's triggers against others that add some, and counts them. */
@@ -154,11 +151,10 @@ export async function upsertTrigger(
 }
 
 export async function deleteTrigger(db: Queryable, key: OwnedTriggerKey): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     text: 'delete from triggers where organization_id = $1 and id = $2 and installation_id = $3',
     values: [key.organizationId, key.triggerId, key.installationId],
   })
-  return rowCount > 0
 }
 
 /** A trigger whose time has come. */
@@ -169,7 +165,7 @@ export interface DueTrigger extends TriggerRow {
 
 /** Takes triggers whose time has come, until the transaction ends; others skip them. */
 export async function takeDueTriggers(tx: Queryable, now: Date, limit: number): Promise<readonly DueTrigger[]> {
-  const { rows } = await tx.query<DueTrigger>({
+  return await queryRows<DueTrigger>(tx, {
     name: 'take-due-triggers',
     text: `
       select t.*, i.revoked_at is not null or not ${isAddressable('i')} as is_revoked
@@ -177,7 +173,6 @@ export async function takeDueTriggers(tx: Queryable, now: Date, limit: number): 
       where t.due_at <= $1 order by t.due_at limit $2 for update of t skip locked`,
     values: [now, limit],
   })
-  return rows
 }
 
 /** Says when a taken trigger fires next. */

@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 /** What a model of a provider cost a Session. */
 export interface ModelShare {
@@ -13,7 +13,7 @@ export interface ModelShare {
 
 /** Sums the requests to models of a Session's Runs, the dearest first, on the index of Runs. */
 export async function sumModels(db: Queryable, key: SessionKey): Promise<ModelShare[]> {
-  const { rows } = await db.query<ModelShare>({
+  return await queryRows<ModelShare>(db, {
     name: 'sum-models-of-session',
     text: `
       select u.provider, u.model, sum(u.requests)::int as requests, sum(u.cost_usd)::float8 as "costUsd",
@@ -23,5 +23,4 @@ export async function sumModels(db: Queryable, key: SessionKey): Promise<ModelSh
       where r.organization_id = $1 and r.session_id = $2 group by 1, 2 order by 4 desc, 1, 2`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows
 }

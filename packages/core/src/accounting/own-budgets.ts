@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 /** A budget of a whole organization or of one of its people or installations, with what is spent in the current period. */
 export interface BudgetRow {
@@ -15,7 +15,7 @@ export interface BudgetRow {
 
 /** Lists the budgets of a whole organization, and then those of its people and installations. */
 export async function listBudgets(db: Queryable, organizationId: string, now: Date): Promise<readonly BudgetRow[]> {
-  const { rows } = await db.query<BudgetRow>({
+  return await queryRows<BudgetRow>(db, {
     name: 'list-budgets',
     text: `
       select person_id, installation_id, on_reached, period, set_by, limit_usd::float8 as limit_usd,
@@ -25,7 +25,6 @@ export async function listBudgets(db: Queryable, organizationId: string, now: Da
       order by num_nonnulls(person_id, installation_id), person_id, installation_id, array_position(array['day', 'month', 'total'], period), set_by desc`,
     values: [organizationId, now],
   })
-  return rows
 }
 
 /** Returns the catalog ids that an organization may use; null: all. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { lapsedProcesses } from '@berth/platform/processes/process-sql.ts'
-import type { Database, Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Database, type Queryable, queryAny, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import { activeRunOf, endOverdue, holdBudgets, keepRequests, type RequestRecord } from './gateway-request-sql.ts'
 
 /** Share of a budget at which its Session is told. */
@@ -100,7 +100,7 @@ export async function findLostBudget(
   now: Date,
 ): Promise<PausingBudget | null> {
   await db.transaction(tx => endOverdue(tx, organizationId, ids, now))
-  const { rows } = await db.query<PausingBudget>({
+  return await queryRow<PausingBudget>(db, {
     name: 'find-lost-budget',
     text: `
       with lost as (
@@ -115,7 +115,6 @@ export async function findLostBudget(
       where spent + (select coalesce(sum(usd), 0) from lost where budget = id) >= limit_usd order by id limit 1`,
     values: [organizationId, ids, holder, now],
   })
-  return rows[0] ?? null
 }
 
 /** Returns the budget as it is now; null if it is gone or does not let Runs wait any more. */
@@ -125,24 +124,22 @@ export async function findPausing(
   id: string,
   now: Date,
 ): Promise<PausingBudget | null> {
-  const { rows } = await db.query<PausingBudget>({
+  return await queryRow<PausingBudget>(db, {
     name: 'find-pausing-budget',
     text: `select ${judged} from (${current('$2')} where b.id = $1 and b.organization_id = $3 and b.on_reached = 'pause') found`,
     values: [id, now, organizationId],
   })
-  return rows[0] ?? null
 }
 
 /** Notes that a Session is told of the share that is spent. @returns false if one was told before */
 export async function noteAnnounced(tx: Queryable, organizationId: string, id: string, now: Date): Promise<boolean> {
-  const { rows } = await tx.query({
+  return await queryAny(tx, {
     name: 'note-budget-told',
     text: `
       update gateway_budgets b set notified_at = $2
       where id = $1 and organization_id = $3 and (notified_at is null or notified_at < gateway_period_start(period, $2)) returning 1`,
     values: [id, now, organizationId],
   })
-  return rows.length > 0
 }
 
 /** The most that a limit may be, as the contract bounds it. */

@@ -1,5 +1,5 @@
 import type { Identity } from '@berth/contract'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import type { Context } from '../context.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import type { PersonPrincipal, PersonProfile } from '../identity/guard/principal.ts'
@@ -48,10 +48,9 @@ export async function findPersonName(
   db: Queryable,
   personId: string,
 ): Promise<Pick<PersonProfile, 'name' | 'email'> | null> {
-  const { rows } = await db.query<Pick<PersonProfile, 'name' | 'email'>>({
+  return await queryRow<Pick<PersonProfile, 'name' | 'email'>>(db, {
     name: 'find-person-name',
     text: 'select name, email from people where id = $1',
     values: [personId],
   })
-  return rows[0] ?? null
 }

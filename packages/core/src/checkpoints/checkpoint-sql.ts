@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable, Statement } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny, queryRow, type Statement } from '@berth/platform/storage/postgres/database.ts'
 import type { Brought } from './brought.ts'
 import { changeCheckpoints } from './change-checkpoints.ts'
 import { continuationRun } from './continuation-run.ts'
@@ -20,7 +20,7 @@ export interface CheckpointRow {
 
 /** Returns the checkpoint from which the next Turn or a parked Run continues. */
 export async function findResumable(db: Queryable, key: SessionKey): Promise<CheckpointRow | null> {
-  const { rows } = await db.query<CheckpointRow>({
+  return await queryRow<CheckpointRow>(db, {
     name: 'find-resumable',
     text: `
       select c.* from sessions s
@@ -29,22 +29,20 @@ export async function findResumable(db: Queryable, key: SessionKey): Promise<Che
       where s.organization_id = $1 and s.id = $2 and c.damaged_at is null`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows[0] ?? null
 }
 
 /** Returns true if a Run was sealed, at its end or while it waited for people. */
 export async function hasCheckpoint(db: Queryable, key: SessionKey, runId: string): Promise<boolean> {
-  const { rows } = await db.query({
+  return await queryAny(db, {
     name: 'has-checkpoint',
     text: 'select 1 from checkpoints where organization_id = $1 and session_id = $2 and run_id = $3',
     values: [key.organizationId, key.sessionId, runId],
   })
-  return rows.length > 0
 }
 
 /** Returns true if the checkpoint of the newest begun Run has everything that this Run left in its sandbox. */
 export async function isNewestWorkSealed(db: Queryable, key: SessionKey): Promise<boolean> {
-  const { rows } = await db.query({
+  return await queryAny(db, {
     name: 'is-newest-work-sealed',
     text: `
       select 1 from (
@@ -57,7 +55,6 @@ export async function isNewestWorkSealed(db: Queryable, key: SessionKey): Promis
       where newest.ended_at is not null and c.damaged_at is null`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows.length > 0
 }
 
 /** Returns true if a sandbox of the Session may end without a loss: no Run has begun, or the newest that has is sealed. */
@@ -71,14 +68,13 @@ export async function isAllWorkSealed(
 
 /** Returns the Session's newest checkpoint, on which the next seal of the same tree builds. */
 export async function findNewestCheckpoint(db: Queryable, key: SessionKey): Promise<CheckpointRow | null> {
-  const { rows } = await db.query<CheckpointRow>({
+  return await queryRow<CheckpointRow>(db, {
     name: 'find-newest-checkpoint',
     text: `
       select * from checkpoints where organization_id = $1 and session_id = $2 and damaged_at is null
       order by sealed_at desc limit 1`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows[0] ?? null
 }
 
 export interface NewCheckpoint extends Omit<CheckpointRow, 'damaged_at'> {
@@ -151,7 +147,7 @@ export async function dropParkedCheckpoint(tx: Queryable, key: SessionKey, runId
 
 /** Returns whether a Run was sealed after its end. */
 export async function wasSealed(db: Queryable, key: SessionKey, runId: string): Promise<boolean> {
-  const { rows } = await db.query({
+  return await queryAny(db, {
     name: 'was-sealed',
     text: `
       select 1 from checkpoints c
@@ -159,7 +155,6 @@ export async function wasSealed(db: Queryable, key: SessionKey, runId: string): 
       where c.organization_id = $1 and c.session_id = $2 and c.run_id = $3 and c.sealed_at >= r.ended_at`,
     values: [key.organizationId, key.sessionId, runId],
   })
-  return rows.length > 0
 }
 
 /** Removes all checkpoints of a Session. */

@@ -1,6 +1,6 @@
 import type { Source } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import type { Context } from '../context.ts'
 import { findActiveGrant } from '../repositories/active-grant.ts'
 import type { Mirrors } from '../repositories/mirrors.ts'
@@ -38,7 +38,7 @@ interface Pinned {
 }
 
 async function readPinned(db: Queryable, key: SessionKey): Promise<Pinned | null> {
-  const { rows } = await db.query<Pinned>({
+  return await queryRow<Pinned>(db, {
     name: 'read-delivery-source',
     text: `
       select s.source, s.owner_id, l.brought ->> 'baseOid' as brought from sessions s
@@ -46,5 +46,4 @@ async function readPinned(db: Queryable, key: SessionKey): Promise<Pinned | null
       where s.organization_id = $1 and s.id = $2 and s.source is not null`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows[0] ?? null
 }

@@ -1,5 +1,5 @@
 import type { EnvironmentAuthor } from '@berth/contract'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import type { StoredArchive } from './archives/archive-sql.ts'
 import { archivesOf } from './document.ts'
 import type { StoredPin } from './secret-exposure.ts'
@@ -57,12 +57,11 @@ const selectFrom = (environments: string): string => `
     on r.organization_id = e.organization_id and r.environment_id = e.id and r.revision = e.revision`
 
 export async function findEnvironment(db: Queryable, key: EnvironmentKey): Promise<EnvironmentRow | null> {
-  const { rows } = await db.query<EnvironmentRow>({
+  return await queryRow<EnvironmentRow>(db, {
     name: 'find-environment',
     text: `${selectFrom('environments')} where e.organization_id = $1 and e.id = $2`,
     values: [key.organizationId, key.environmentId],
   })
-  return rows[0] ?? null
 }
 
 /**
@@ -102,14 +101,13 @@ export async function isNameTaken(
   { organizationId, environmentId }: EnvironmentKey,
   foldedName: string,
 ): Promise<boolean> {
-  const { rows } = await tx.query({
+  return await queryAny(tx, {
     name: 'is-environment-name-taken',
     text: `
       select 1 from environments
       where organization_id = $1 and folded_name = $3 and archived_at is null and id <> $2`,
     values: [organizationId, environmentId, foldedName],
   })
-  return rows.length > 0
 }
 
 export async function findDefault(db: Queryable, organizationId: string): Promise<string | null> {
@@ -211,14 +209,13 @@ export async function findRevision(
   { organizationId, environmentId }: EnvironmentKey,
   revision: number,
 ): Promise<RevisionRow | null> {
-  const { rows } = await db.query<RevisionRow>({
+  return await queryRow<RevisionRow>(db, {
     name: 'find-environment-revision',
     text: `
       select revision, document, secrets, created_by_kind, created_by_id, created_at from environment_revisions
       where organization_id = $1 and environment_id = $2 and revision = $3`,
     values: [organizationId, environmentId, revision],
   })
-  return rows[0] ?? null
 }
 
 /** Lists revisions, newest first. @param before exclusive; null: from the newest */
@@ -228,7 +225,7 @@ export async function listRevisions(
   before: number | null,
   limit: number,
 ): Promise<readonly RevisionRow[]> {
-  const { rows } = await db.query<RevisionRow>({
+  return await queryRows<RevisionRow>(db, {
     name: 'list-environment-revisions',
     text: `
       select revision, document, secrets, created_by_kind, created_by_id, created_at from environment_revisions
@@ -236,7 +233,6 @@ export async function listRevisions(
       order by revision desc limit $4`,
     values: [organizationId, environmentId, before, limit],
   })
-  return rows
 }
 
 /** Lists environments by folded name and id. @param after exclusive; null: from the first */
@@ -250,7 +246,7 @@ export async function listEnvironments(
   },
 ): Promise<readonly EnvironmentRow[]> {
   const { archived, after, limit } = filter
-  const { rows } = await db.query<EnvironmentRow>({
+  return await queryRows<EnvironmentRow>(db, {
     name: 'list-environments',
     text: `
       ${selectFrom('environments')}
@@ -259,5 +255,4 @@ export async function listEnvironments(
       order by e.folded_name, e.id limit $5`,
     values: [organizationId, archived, after?.foldedName ?? null, after?.id ?? null, limit],
   })
-  return rows
 }

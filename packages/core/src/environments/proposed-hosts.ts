@@ -1,6 +1,6 @@
 import type { ProposedHost } from '@berth/contract'
 import { fitsHost } from '@berth/platform/network/host-pattern.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged } from '@berth/platform/storage/postgres/database.ts'
 import { appendAudit } from '../accounts/audit/append.ts'
 import type { Principal } from '../identity/guard/principal.ts'
 import { conflict } from './environment-conflict.ts'
@@ -55,11 +55,10 @@ async function isProposed(
   { organizationId, environmentId }: EnvironmentKey,
   host: string,
 ): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     text: 'select 1 from environment_hosts where organization_id = $1 and environment_id = $2 and host = $3',
     values: [organizationId, environmentId, host],
   })
-  return rowCount > 0
 }
 
 /** Lists the hosts that wait to be written into documents, by environment, in the order in which they were allowed. */

@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import type { EgressRule } from './egress-rule.ts'
 import type { EnvironmentKey } from './environment-sql.ts'
 
@@ -9,14 +9,13 @@ export async function endSecret(
   name: string,
   now: Date,
 ): Promise<boolean> {
-  const { rowCount } = await tx.query({
+  return await queryChanged(tx, {
     name: 'end-environment-secret',
     text: `
       update environment_secrets set ended_at = $4
       where organization_id = $1 and environment_id = $2 and name = $3 and ended_at is null`,
     values: [organizationId, environmentId, name, now],
   })
-  return rowCount > 0
 }
 
 /** Returns the version that a write of a secret makes: one above the highest that ever was. */
@@ -83,7 +82,7 @@ export async function listSealed(
   { organizationId, environmentId }: EnvironmentKey,
   pins: readonly { readonly name: string; readonly version: number }[],
 ): Promise<readonly SealedVersion[]> {
-  const { rows } = await db.query<SealedVersion>({
+  return await queryRows<SealedVersion>(db, {
     name: 'list-sealed-environment-secrets',
     text: `
       select s.name, s.version, s.sealed, s.egress
@@ -93,7 +92,6 @@ export async function listSealed(
       where s.sealed is not null order by s.name`,
     values: [organizationId, environmentId, pins.map(({ name }) => name), pins.map(({ version }) => version)],
   })
-  return rows
 }
 
 /** Destroys values that ended before a time. @returns how many */

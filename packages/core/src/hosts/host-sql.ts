@@ -1,5 +1,5 @@
 import { isHeard } from '@berth/platform/processes/process-sql.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { HOST_AWAY_MS, NEVER_HEARD } from '../runtimes/runtime-hosts.ts'
 import type { RestCause } from './host-rest-sql.ts'
 
@@ -38,7 +38,7 @@ const rests = 'rests_until > statement_timestamp()'
 
 /** Lists the hosts of the deployment, or of one organization, with their live sandboxes. */
 export async function listHosts(db: Queryable, organizationId: string | null = null): Promise<readonly HostFacts[]> {
-  const { rows } = await db.query<HostFacts>({
+  return await queryRows<HostFacts>(db, {
     text: `
       select id, name, organization_id as "organizationId", pool, labels, driver, capacity, leases,
         token_sha256 is not null or provisioner is not null as dials, nullif(heard_at, ${NEVER_HEARD}) as "heardAt",
@@ -60,7 +60,6 @@ export async function listHosts(db: Queryable, organizationId: string | null = n
       order by coalesce(name, id), id`,
     values: [organizationId],
   })
-  return rows
 }
 
 /** Admits a host that dials in with a token, before it comes. */

@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { HOST_AWAY_MS, NEVER_HEARD } from '../runtimes/runtime-hosts.ts'
 import type { DialledHost } from './far-host-sql.ts'
 
@@ -55,7 +55,7 @@ export interface PodHostRow {
 
 /** Lists the hosts that are pods of a provisioner, with their live leases on `leases_of_host`. */
 export async function listPodHosts(db: Queryable, provisioner: string): Promise<readonly PodHostRow[]> {
-  const { rows } = await db.query<PodHostRow>({
+  return await queryRows<PodHostRow>(db, {
     name: 'list-pod-hosts',
     text: `
       select id, coalesce(name, id) as name, ${isHeld} as "isConnected", heard_at as "heardAt",
@@ -64,7 +64,6 @@ export async function listPodHosts(db: Queryable, provisioner: string): Promise<
       from hosts h where provisioner = $1`,
     values: [provisioner],
   })
-  return rows
 }
 
 /**

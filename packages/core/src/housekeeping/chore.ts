@@ -1,5 +1,5 @@
 import type { Clock } from '@berth/platform/kit/clock.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged } from '@berth/platform/storage/postgres/database.ts'
 
 /** Time after which a hold on a chore lapses without a renewal. */
 const HOLD_MS = 60_000
@@ -42,22 +42,20 @@ export async function doChore(db: Queryable, clock: Clock, holder: string, chore
 }
 
 async function take(db: Queryable, now: Date, holder: string, { name, intervalMs }: Chore): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     text: `
       insert into chores as c (name, holder, expires_at) values ($1, $2, $3)
       on conflict (name) do update set holder = excluded.holder, expires_at = excluded.expires_at
       where c.expires_at < $4 and (c.done_at is null or c.done_at < $5)`,
     values: [name, holder, new Date(now.getTime() + HOLD_MS), now, new Date(now.getTime() - intervalMs)],
   })
-  return rowCount > 0
 }
 
 async function renew(db: Queryable, now: Date, holder: string, name: string): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     text: 'update chores set expires_at = $3 where name = $1 and holder = $2',
     values: [name, holder, new Date(now.getTime() + HOLD_MS)],
   })
-  return rowCount > 0
 }
 
 async function finish(db: Queryable, now: Date, holder: string, name: string): Promise<void> {

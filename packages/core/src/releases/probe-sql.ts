@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 
 /** An installation's newest uploads are kept up to this number. */
 const UPLOADS = 4
@@ -14,12 +14,11 @@ export interface ProbeRow {
 
 /** Returns the standing probe of an installation. */
 export async function findProbe(db: Queryable, installationId: string, now: Date): Promise<ProbeRow | null> {
-  const { rows } = await db.query<ProbeRow>({
+  return await queryRow<ProbeRow>(db, {
     name: 'find-probe',
     text: 'select * from runtime_release_probes where installation_id = $1 and expires_at > $2',
     values: [installationId, now],
   })
-  return rows[0] ?? null
 }
 
 /**
@@ -27,7 +26,7 @@ export async function findProbe(db: Queryable, installationId: string, now: Date
  * which names the engine is there before the probe can go: the blob is named at every moment.
  */
 export async function findProbeOfSession(tx: Queryable, key: SessionKey, now: Date): Promise<ProbeRow | null> {
-  const { rows } = await tx.query<ProbeRow>({
+  return await queryRow<ProbeRow>(tx, {
     name: 'find-probe-of-session',
     text: `
       select p.* from sessions s
@@ -36,7 +35,6 @@ export async function findProbeOfSession(tx: Queryable, key: SessionKey, now: Da
       for share of p`,
     values: [key.organizationId, key.sessionId, now],
   })
-  return rows[0] ?? null
 }
 
 /**
@@ -57,7 +55,7 @@ export async function upsertProbe(
   },
   now: Date,
 ): Promise<ProbeRow | null> {
-  const { rows } = await tx.query<ProbeRow>({
+  return await queryRow<ProbeRow>(tx, {
     text: `
       insert into runtime_release_probes as p (installation_id, release_sha, engine_sha256, activated_at, expires_at)
       values ($1, $2, $3, $4, coalesce($5::timestamptz, $6::timestamptz))
@@ -71,7 +69,6 @@ export async function upsertProbe(
       returning *`,
     values: [probe.installationId, probe.releaseSha, probe.engineSha256, now, probe.expiresAt, probe.defaultExpiresAt],
   })
-  return rows[0] ?? null
 }
 
 /** Deletes the installation's probe if it names this release. */

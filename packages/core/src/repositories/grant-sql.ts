@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import type { ConnectionRow, GrantRow } from './grant.ts'
 
 /** The installation that holds the grants. */
@@ -98,7 +98,7 @@ export async function listConnections(
   { organizationId, installationId }: Grantee,
   from: string | null,
 ): Promise<ConnectionRow[]> {
-  const { rows } = await db.query<ConnectionRow>({
+  return await queryRows<ConnectionRow>(db, {
     name: 'list-connections',
     text: `
       select id, organization_id, installation_id, host, provider, account, account_login, whole, personal
@@ -107,7 +107,6 @@ export async function listConnections(
       order by id`,
     values: [organizationId, installationId, from],
   })
-  return rows
 }
 
 /** Grants repositories of a connection, and updates the names of those that it grants already. */
@@ -143,14 +142,13 @@ export async function findGranted(
   connectionId: string,
   repositoryIds: readonly string[],
 ): Promise<{ id: string; repository_id: string }[]> {
-  const { rows } = await db.query<{ id: string; repository_id: string }>({
+  return await queryRows<{ id: string; repository_id: string }>(db, {
     name: 'find-granted',
     text: `
       select id, repository_id from repository_grants
       where connection_id = $1 and repository_id = any($2) and revoked_at is null and replaced_by is null`,
     values: [connectionId, repositoryIds],
   })
-  return rows
 }
 
 const selectGrants = `
@@ -167,7 +165,7 @@ export async function listGrants(
   before: { readonly updatedAt: Date; readonly id: string } | null,
   limit: number,
 ): Promise<GrantRow[]> {
-  const { rows } = await db.query<GrantRow>({
+  return await queryRows<GrantRow>(db, {
     name: 'list-grants',
     text: `${selectGrants}
       where g.installation_id = $2 and g.organization_id = $1
@@ -175,7 +173,6 @@ export async function listGrants(
       order by g.created_at desc, g.id desc limit $5`,
     values: [organizationId, installationId, before?.updatedAt ?? null, before?.id ?? null, limit],
   })
-  return rows
 }
 
 export async function findGrant(
@@ -183,12 +180,11 @@ export async function findGrant(
   { organizationId, installationId }: Grantee,
   id: string,
 ): Promise<GrantRow | null> {
-  const { rows } = await db.query<GrantRow>({
+  return await queryRow<GrantRow>(db, {
     name: 'find-grant',
     text: `${selectGrants} where g.id = $3 and g.installation_id = $2 and g.organization_id = $1`,
     values: [organizationId, installationId, id],
   })
-  return rows[0] ?? null
 }
 
 /** Returns the live grant of a repository through any of the installation's connections to the host. */

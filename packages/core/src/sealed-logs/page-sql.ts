@@ -1,6 +1,6 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { BlobRef } from '@berth/platform/storage/blobs/blobs.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 
 /** A stretch of a log in the blob store. */
 export interface EventPage {
@@ -12,7 +12,7 @@ export interface EventPage {
 
 /** Returns the page that holds an Event; null if the Event is still a row, or there is none. */
 export async function findEventPage(db: Queryable, key: SessionKey, sequence: number): Promise<EventPage | null> {
-  const { rows } = await db.query<EventPage>({
+  return await queryRow<EventPage>(db, {
     name: 'find-event-page',
     text: `
       select first_sequence, last_sequence, sha256, text_sha256 from event_pages
@@ -20,7 +20,6 @@ export async function findEventPage(db: Queryable, key: SessionKey, sequence: nu
       order by last_sequence limit 1`,
     values: [key.organizationId, key.sessionId, sequence],
   })
-  return rows[0] ?? null
 }
 
 /** Returns the last sealed sequence of a log; 0 if nothing of it is sealed. */

@@ -1,6 +1,6 @@
 import type { WebhookDelivery, WebhookDeliveryStatus } from '@berth/contract'
 import { eventCatalog, webhookLimits } from '@berth/contract'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import type { Attempt } from './delivery.ts'
 
 /** Attempts that a row keeps when its delivery is sent again. */
@@ -39,7 +39,7 @@ export async function listDeliveries(
     readonly limit: number
   },
 ): Promise<readonly LoggedRow[]> {
-  const { rows } = await db.query<LoggedRow>({
+  return await queryRows<LoggedRow>(db, {
     name: 'list-webhook-deliveries',
     text: `${logged}
       from webhook_deliveries d ${ofEvents}
@@ -48,17 +48,15 @@ export async function listDeliveries(
       order by d.created_at desc, d.id desc limit $5`,
     values: [endpointId, of.before?.updatedAt ?? null, of.before?.id ?? null, of.status, of.limit],
   })
-  return rows
 }
 
 /** Finds a delivery of an endpoint. */
 export async function findDelivery(db: Queryable, endpointId: string, id: string): Promise<LoggedRow | null> {
-  const { rows } = await db.query<LoggedRow>({
+  return await queryRow<LoggedRow>(db, {
     name: 'find-webhook-delivery',
     text: `${logged} from webhook_deliveries d ${ofEvents} where d.id = $2 and d.endpoint_id = $1`,
     values: [endpointId, id],
   })
-  return rows[0] ?? null
 }
 
 /** Assignments that give a delivery six new attempts, the first one due at `at`. */
@@ -99,7 +97,7 @@ export async function lockReplayed(
   { installationId, organizationId }: Receiving,
   sessionId: string,
 ): Promise<boolean> {
-  const { rowCount } = await tx.query({
+  return await queryChanged(tx, {
     text: `
       select 1 from sessions
       where organization_id = $1 and id = $2 and owner_kind = 'app_installation' and owner_id = $3
@@ -107,7 +105,6 @@ export async function lockReplayed(
       for share`,
     values: [organizationId, sessionId, installationId],
   })
-  return rowCount > 0
 }
 
 /**

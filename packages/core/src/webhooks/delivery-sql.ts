@@ -1,6 +1,6 @@
 import type { WebhookError } from '@berth/contract'
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
-import type { Database, Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Database, type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 import { receives } from './authority-sql.ts'
 import type { Attempt, Settled } from './delivery.ts'
@@ -102,7 +102,7 @@ export interface DueEndpoint {
  * `webhook_deliveries_due`, so the backlog of one costs nothing.
  */
 export async function findDueEndpoints(db: Queryable, now: Date): Promise<readonly DueEndpoint[]> {
-  const { rows } = await db.query<DueEndpoint>({
+  return await queryRows<DueEndpoint>(db, {
     name: 'find-due-webhook-endpoints',
     text: `
       with recursive pending as (
@@ -122,7 +122,6 @@ export async function findDueEndpoints(db: Queryable, now: Date): Promise<readon
       order by w.id`,
     values: [now],
   })
-  return rows
 }
 
 /** Lists the organizations whose Sessions have endpoints. */

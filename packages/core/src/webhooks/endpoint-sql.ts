@@ -1,5 +1,5 @@
 import type { WebhookError } from '@berth/contract'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { isAddressable } from '../accounts/installations/own-installation.ts'
 
 export interface EndpointRow {
@@ -33,7 +33,7 @@ export async function findAppInstallation(
   { publisherId, appSlug, installationId }: AppInstallation,
   { lock = false }: { readonly lock?: boolean } = {},
 ): Promise<{ readonly organization_id: string } | null> {
-  const { rows } = await db.query<{ organization_id: string }>({
+  return await queryRow<{ organization_id: string }>(db, {
     text: `
       select i.organization_id from installations i join apps a on a.slug = i.app_slug
       where i.id = $3 and a.slug = $2 and a.organization_id = $1 and a.deleted_at is null and not a.reserved
@@ -41,17 +41,15 @@ export async function findAppInstallation(
       ${lock ? 'for no key update of i' : ''}`,
     values: [publisherId, appSlug, installationId],
   })
-  return rows[0] ?? null
 }
 
 /** Lists the endpoints of an installation in the order of their registration. */
 export async function listEndpoints(db: Queryable, installationId: string): Promise<readonly EndpointRow[]> {
-  const { rows } = await db.query<EndpointRow>({
+  return await queryRows<EndpointRow>(db, {
     name: 'list-webhook-endpoints',
     text: `select ${columns} from webhook_endpoints where installation_id = $1 order by created_at, id`,
     values: [installationId],
   })
-  return rows
 }
 
 export async function insertEndpoint(
@@ -79,9 +77,8 @@ export async function insertEndpoint(
 
 /** Deletes an endpoint of an installation. @returns false if it has no such one */
 export async function deleteEndpoint(tx: Queryable, installationId: string, id: string): Promise<boolean> {
-  const { rowCount } = await tx.query({
+  return await queryChanged(tx, {
     text: 'delete from webhook_endpoints where id = $2 and installation_id = $1',
     values: [installationId, id],
   })
-  return rowCount > 0
 }

@@ -1,5 +1,5 @@
 import type { QueryConfig } from 'pg'
-import type { Queryable } from '../storage/postgres/database.ts'
+import { type Queryable, queryChanged } from '../storage/postgres/database.ts'
 
 /** A process as its row names it. */
 export interface ProcessIdentity {
@@ -93,14 +93,13 @@ export const locksBeside = (id: string): QueryConfig => ({
  * @returns false if it was heard of again
  */
 export async function endSilentProcess(db: Queryable, id: string, heardAt: string, asking: string): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     text: `
       update processes p set patience = '0' from processes asking
       where p.id = $1 and p.heard_at = $2::timestamptz and p.patience > '0' and asking.id = $3 and ${isHeard('asking')}
         and asking.heard_since <= p.heard_at`,
     values: [id, heardAt, asking],
   })
-  return rowCount > 0
 }
 
 /** Deletes the rows of processes that have been silent for an hour, unless a claim still names them. */

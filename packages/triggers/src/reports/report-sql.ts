@@ -1,5 +1,5 @@
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import type { DeliveryRow } from '../delivery-sql.ts'
 import { derivedId } from '../derived-id.ts'
 import type { GitHubEvent } from '../github/github-event.ts'
@@ -133,7 +133,7 @@ export interface ReportedRun {
 
 /** Reads the Run of a report; null if its Session has been purged. */
 export async function readReportedRun(db: Queryable, report: ReportRow): Promise<ReportedRun | null> {
-  const { rows } = await db.query<ReportedRun>({
+  return await queryRow<ReportedRun>(db, {
     name: 'read-reported-run',
     text: `
       select r.status, r.error_code, r.result ->> 'summary' as summary, r.ended_at,
@@ -169,5 +169,4 @@ export async function readReportedRun(db: Queryable, report: ReportRow): Promise
       report.key,
     ],
   })
-  return rows[0] ?? null
 }

@@ -1,6 +1,6 @@
 import type { Effort } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny } from '@berth/platform/storage/postgres/database.ts'
 import type { Reading } from '../agent/agent-conversation.ts'
 import type { LastAnswer } from '../agent/transcript.ts'
 import type { Claim, RunClaim } from './claim.ts'
@@ -113,7 +113,7 @@ export async function findLastAnswer(db: Queryable, key: SessionKey, runId: stri
  * log's primary key.
  */
 export async function hasRejectedOutput(db: Queryable, key: SessionKey, runId: string): Promise<boolean> {
-  const { rows } = await db.query({
+  return await queryAny(db, {
     text: `
       select 1 from events
       where organization_id = $1 and session_id = $2 and run_id = $3 and type = 'svc.output.rejected'
@@ -123,7 +123,6 @@ export async function hasRejectedOutput(db: Queryable, key: SessionKey, runId: s
       limit 1`,
     values: [key.organizationId, key.sessionId, runId],
   })
-  return rows.length > 0
 }
 
 /** Events that a transaction has appended for an agent, and their bytes. */

@@ -1,5 +1,5 @@
 import type { JsonWebKey } from 'node:crypto'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 interface AppKeyRow {
   readonly kid: string
@@ -9,12 +9,11 @@ interface AppKeyRow {
 
 /** Lists an app's keys, the first registered first. */
 export async function listAppKeys(db: Queryable, slug: string): Promise<readonly AppKeyRow[]> {
-  const { rows } = await db.query<AppKeyRow>({
+  return await queryRows<AppKeyRow>(db, {
     name: 'list-app-keys',
     text: 'select kid, created_at, revoked_at from app_keys where app_slug = $1 order by created_at, kid',
     values: [slug],
   })
-  return rows
 }
 
 export async function insertAppKey(
@@ -36,10 +35,9 @@ export async function insertAppKey(
 
 /** Revokes a key, once. @returns false if the app has no such key */
 export async function revokeAppKey(db: Queryable, slug: string, kid: string, now: Date): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     name: 'revoke-app-key',
     text: 'update app_keys set revoked_at = coalesce(revoked_at, $3) where app_slug = $1 and kid = $2',
     values: [slug, kid, now],
   })
-  return rowCount > 0
 }

@@ -1,5 +1,5 @@
 import type { App } from '@berth/contract'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 interface AppRow {
   readonly slug: string
@@ -26,26 +26,24 @@ export async function insertApp(
   },
   now: Date,
 ): Promise<AppRow | null> {
-  const { rows } = await db.query<AppRow>({
+  return await queryRow<AppRow>(db, {
     name: 'insert-app',
     text: `
       insert into apps (slug, organization_id, name, redirect_urls, created_at) values ($1, $2, $3, $4, $5)
       on conflict (slug) do nothing returning slug, name, redirect_urls, created_at`,
     values: [app.slug, app.organizationId, app.name, app.redirectUrls, now],
   })
-  return rows[0] ?? null
 }
 
 /** Lists an organization's apps by slug. */
 export async function listApps(db: Queryable, organizationId: string): Promise<readonly AppRow[]> {
-  const { rows } = await db.query<AppRow>({
+  return await queryRows<AppRow>(db, {
     name: 'list-apps',
     text: `
       select slug, name, redirect_urls, created_at from apps
       where organization_id = $1 and deleted_at is null and not reserved order by slug`,
     values: [organizationId],
   })
-  return rows
 }
 
 /** Changes an app. @returns null if the organization has no such app */
@@ -55,7 +53,7 @@ export async function updateApp(
   slug: string,
   set: { readonly name: string | undefined; readonly redirectUrls: readonly string[] | undefined },
 ): Promise<AppRow | null> {
-  const { rows } = await tx.query<AppRow>({
+  return await queryRow<AppRow>(tx, {
     name: 'update-app',
     text: `
       update apps set name = coalesce($3, name), redirect_urls = coalesce($4, redirect_urls)
@@ -63,7 +61,6 @@ export async function updateApp(
       returning slug, name, redirect_urls, created_at`,
     values: [slug, organizationId, set.name ?? null, set.redirectUrls ?? null],
   })
-  return rows[0] ?? null
 }
 
 /** Marks an app as deleted, and its open intents as expired. */
@@ -80,11 +77,10 @@ export async function listInstallationsOf(
   tx: Queryable,
   slug: string,
 ): Promise<readonly { readonly id: string; readonly organization_id: string }[]> {
-  const { rows } = await tx.query<{ id: string; organization_id: string }>({
+  return await queryRows<{ id: string; organization_id: string }>(tx, {
     text: 'select id, organization_id from installations where app_slug = $1 and revoked_at is null order by id for update',
     values: [slug],
   })
-  return rows
 }
 
 /**
@@ -97,11 +93,10 @@ export async function hasApp(
   slug: string,
   { lock = false }: { readonly lock?: boolean } = {},
 ): Promise<boolean> {
-  const { rows } = await db.query({
+  return await queryAny(db, {
     text: `
       select 1 from apps where slug = $1 and organization_id = $2 and deleted_at is null and not reserved
       ${lock ? 'for update' : ''}`,
     values: [slug, organizationId],
   })
-  return rows.length > 0
 }

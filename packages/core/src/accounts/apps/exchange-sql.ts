@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import { isAddressable } from '../installations/own-installation.ts'
 
 interface LiveInstallationRow {
@@ -20,7 +20,7 @@ export async function findLiveInstallation(
   installationId: string,
   setupAuthorityId: string | null,
 ): Promise<LiveInstallationRow | null> {
-  const { rows } = await db.query<LiveInstallationRow>({
+  return await queryRow<LiveInstallationRow>(db, {
     name: 'find-installation-standing',
     text: `
       select i.organization_id, i.capabilities, o.cloud_access,
@@ -32,5 +32,4 @@ export async function findLiveInstallation(
       where i.id = $2 and i.app_slug = $1 and ${isAddressable('i')} and i.revoked_at is null and o.suspended_at is null`,
     values: [appSlug, installationId, setupAuthorityId],
   })
-  return rows[0] ?? null
 }

@@ -1,5 +1,5 @@
 import { isUuid } from '@berth/platform/kit/uuid.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { statementName } from '@berth/platform/storage/postgres/statement-name.ts'
 
 /** The entries that somebody looks for. Absent members filter nothing. */
@@ -93,7 +93,7 @@ export async function listAuditActors(
   organizationId: string,
   limit: number,
 ): Promise<readonly Pick<AuditRow, 'actor_kind' | 'actor_id' | 'actor_name'>[]> {
-  const { rows } = await db.query<Pick<AuditRow, 'actor_kind' | 'actor_id' | 'actor_name'>>({
+  return await queryRows<Pick<AuditRow, 'actor_kind' | 'actor_id' | 'actor_name'>>(db, {
     name: 'list-audit-actors',
     text: `
       with recursive found as (
@@ -113,7 +113,6 @@ export async function listAuditActors(
       where f.actor is not null`,
     values: [organizationId, limit],
   })
-  return rows
 }
 
 /** Returns how people call what an organization's log names, by id. What is gone has no name any more. */

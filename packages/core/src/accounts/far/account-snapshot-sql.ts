@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import type { AccountSnapshot, Change, Revocations } from './wire.ts'
 
 /**
@@ -16,7 +16,7 @@ export async function readAccountSnapshot(
     readonly apiKeyId?: string | null
   },
 ): Promise<AccountSnapshot | null> {
-  const { rows } = await db.query<AccountSnapshot>({
+  return await queryRow<AccountSnapshot>(db, {
     name: 'read-standing',
     text: `
       select pg_snapshot_xmin(pg_current_snapshot())::text as as_of,
@@ -45,7 +45,6 @@ export async function readAccountSnapshot(
       of.signInId ?? null,
     ],
   })
-  return rows[0] ?? null
 }
 
 const PAGE = 500

@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { isAddressable } from './own-installation.ts'
 
 export interface InstallationRow {
@@ -17,14 +17,13 @@ const columns = `id, kind, app_slug, name, (select a.name from apps a where a.sl
 
 /** Lists an organization's installations, newest first. The service's own is left out. */
 export async function listInstallations(db: Queryable, organizationId: string): Promise<readonly InstallationRow[]> {
-  const { rows } = await db.query<InstallationRow>({
+  return await queryRows<InstallationRow>(db, {
     name: 'list-installations',
     text: `
       select ${columns} from installations where organization_id = $1 and ${isAddressable('installations')}
       order by created_at desc, id desc`,
     values: [organizationId],
   })
-  return rows
 }
 
 /** Changes the grant of a live installation. @returns null if the organization has no such one */
@@ -34,14 +33,13 @@ export async function changeGrant(
   id: string,
   capabilities: readonly string[],
 ): Promise<InstallationRow | null> {
-  const { rows } = await tx.query<InstallationRow>({
+  return await queryRow<InstallationRow>(tx, {
     name: 'change-grant',
     text: `
       update installations set capabilities = $3
       where id = $2 and organization_id = $1 and ${isAddressable('installations')} and revoked_at is null returning ${columns}`,
     values: [organizationId, id, capabilities],
   })
-  return rows[0] ?? null
 }
 
 /**
@@ -55,14 +53,13 @@ export async function lockInstallation(
   id: string,
   kind: 'integration' | null = null,
 ): Promise<InstallationRow | null> {
-  const { rows } = await tx.query<InstallationRow>({
+  return await queryRow<InstallationRow>(tx, {
     name: 'lock-installation',
     text: `
       select ${columns} from installations
       where id = $2 and organization_id = $1 and ${isAddressable('installations')} and ($3::text is null or kind = $3) for update`,
     values: [organizationId, id, kind],
   })
-  return rows[0] ?? null
 }
 
 /** Revokes an installation and its keys. */

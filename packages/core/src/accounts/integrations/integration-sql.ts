@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny, queryChanged, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 export interface ApiKeyRow {
   readonly id: string
@@ -22,12 +22,11 @@ const keyColumns = 'k.id, k.installation_id, k.kind, k.hint, k.created_at, k.exp
 
 /** Returns whether an organization can make integrations of an app: its own, or one of the service's. */
 export async function hasProduct(db: Queryable, organizationId: string, slug: string): Promise<boolean> {
-  const { rows } = await db.query({
+  return await queryAny(db, {
     name: 'has-product',
     text: 'select 1 from apps where slug = $2 and (organization_id = $1 or reserved) and deleted_at is null',
     values: [organizationId, slug],
   })
-  return rows.length > 0
 }
 
 export async function insertIntegration(
@@ -54,14 +53,13 @@ export async function insertIntegration(
 
 /** Lists an organization's live integrations, newest first. */
 export async function listIntegrations(db: Queryable, organizationId: string): Promise<readonly IntegrationRow[]> {
-  const { rows } = await db.query<IntegrationRow>({
+  return await queryRows<IntegrationRow>(db, {
     name: 'list-integrations',
     text: `
       select id, name, app_slug, capabilities, created_at from installations
       where organization_id = $1 and kind = 'integration' and revoked_at is null order by created_at desc, id desc`,
     values: [organizationId],
   })
-  return rows
 }
 
 /** Lists active keys, the oldest first. @param integrationId null: of all integrations of the organization */
@@ -71,7 +69,7 @@ export async function listActiveKeys(
   integrationId: string | null,
   now: Date,
 ): Promise<readonly ApiKeyRow[]> {
-  const { rows } = await db.query<ApiKeyRow>({
+  return await queryRows<ApiKeyRow>(db, {
     name: 'list-active-keys',
     text: `
       select ${keyColumns} from api_keys k join installations i on i.id = k.installation_id
@@ -80,7 +78,6 @@ export async function listActiveKeys(
       order by k.created_at, k.id`,
     values: [organizationId, integrationId, now],
   })
-  return rows
 }
 
 export async function insertApiKey(
@@ -117,10 +114,9 @@ export async function insertApiKey(
 
 /** Revokes a key, once. @returns false if the integration has no such key */
 export async function endApiKey(tx: Queryable, installationId: string, id: string, now: Date): Promise<boolean> {
-  const { rowCount } = await tx.query({
+  return await queryChanged(tx, {
     name: 'end-api-key',
     text: 'update api_keys set revoked_at = coalesce(revoked_at, $3) where installation_id = $1 and id = $2',
     values: [installationId, id, now],
   })
-  return rowCount > 0
 }

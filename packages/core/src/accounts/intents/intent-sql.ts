@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 
 /** An intent; its id is a secret, and rows hold only the digest. */
 export interface IntentRow {
@@ -67,7 +67,7 @@ export async function insertIntent(
 
 /** Reads an intent of an app. It is expired as soon as the installation that it led to is revoked. */
 export async function findIntent(db: Queryable, digest: Buffer, slug: string, now: Date): Promise<IntentRow | null> {
-  const { rows } = await db.query<IntentRow>({
+  return await queryRow<IntentRow>(db, {
     name: 'find-intent',
     text: `
       select n.app_slug, n.expires_at, s.installation_id, n.setup_authority_id,
@@ -80,7 +80,6 @@ export async function findIntent(db: Queryable, digest: Buffer, slug: string, no
       where n.digest = $1 and n.app_slug = $2`,
     values: [digest, slug, now],
   })
-  return rows[0] ?? null
 }
 
 /** An intent that a person is to decide. */
@@ -156,7 +155,7 @@ export interface IntentToShow {
 
 /** Reads an intent that waits for a decision. @returns null as `lockPending` does */
 export async function findIntentToShow(db: Queryable, digest: Buffer, now: Date): Promise<IntentToShow | null> {
-  const { rows } = await db.query<IntentToShow>({
+  return await queryRow<IntentToShow>(db, {
     name: 'find-intent-to-show',
     text: `
       select a.slug, a.name, o.name as publisher, n.capabilities, n.redirect_url
@@ -166,7 +165,6 @@ export async function findIntentToShow(db: Queryable, digest: Buffer, now: Date)
         and a.deleted_at is null and o.suspended_at is null`,
     values: [digest, now],
   })
-  return rows[0] ?? null
 }
 
 /** Ends an intent that was denied. */

@@ -1,6 +1,6 @@
 import type { Clock } from '@berth/platform/kit/clock.ts'
 import type { MasterKey } from '@berth/platform/storage/master-key.ts'
-import type { Database, Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Database, type Queryable, queryChanged } from '@berth/platform/storage/postgres/database.ts'
 import type { Person } from '../people/person.ts'
 import { recordPerson } from '../people/record-person.ts'
 import { deleteRecoveryCodes, replaceRecoveryCodes, useRecoveryCode } from './recovery-codes.ts'
@@ -70,14 +70,13 @@ export async function removeSecondFactor(tx: Queryable, personId: string): Promi
 
 /** Marks a step as used. @returns false if this step was used in another form, or a later one in any */
 async function useTotpStep(db: Queryable, id: string, step: number, form: Uint8Array | null): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     name: 'use-totp-step',
     text: `
       update people set totp_step = $2, totp_form = $3
       where id = $1 and (totp_step is null or totp_step < $2 or (totp_step = $2 and totp_form = $3))`,
     values: [id, step, form],
   })
-  return rowCount > 0
 }
 
 const sealContext = (personId: string): string => `totp/${personId}`

@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto'
 import type { Clock } from '@berth/platform/kit/clock.ts'
 import type { MasterKey } from '@berth/platform/storage/master-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import { calculateJwkThumbprint } from 'jose'
 
 /** The key by which a client of the service itself signs its assertions. */
@@ -31,11 +31,10 @@ export async function provideClientKey(
 }
 
 async function find(db: Queryable, clientId: string): Promise<Row | null> {
-  const { rows } = await db.query<Row>({
+  return await queryRow<Row>(db, {
     text: 'select public_jwk, sealed_private from client_keys where client_id = $1',
     values: [clientId],
   })
-  return rows[0] ?? null
 }
 
 async function make(db: Queryable, clientId: string, masterKey: MasterKey, now: Date): Promise<Row> {

@@ -1,5 +1,5 @@
 import { credentialDigest } from '@berth/platform/storage/master-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 /** A record of the OpenID provider, with the values by which it is looked up. */
 export interface NewRecord {
@@ -42,7 +42,7 @@ export async function insertRecord(
   { kind, id, payload, expiresAt }: Pick<NewRecord, 'kind' | 'id' | 'payload' | 'expiresAt'>,
   now: Date,
 ): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     name: 'insert-oidc-record',
     text: `
       insert into oidc_records as r (kind, digest, payload, expires_at)
@@ -51,7 +51,6 @@ export async function insertRecord(
         where r.expires_at <= $5`,
     values: [kind, digestOf(id), payload, expiresAt, now],
   })
-  return rowCount > 0
 }
 
 /** Reads a record by one of its values, unless it has expired. */
@@ -62,24 +61,22 @@ export async function readRecord(
   value: string,
   now: Date,
 ): Promise<StoredRecord | null> {
-  const { rows } = await db.query<StoredRecord>({
+  return await queryRow<StoredRecord>(db, {
     name: `read-oidc-record-by-${by}`,
     text: `
       select payload, consumed_at from oidc_records
       where kind = $1 and ${by} = $2 and (expires_at is null or expires_at > $3)`,
     values: [kind, digestOf(value), now],
   })
-  return rows[0] ?? null
 }
 
 /** Marks a record as consumed. @returns false if somebody else has consumed it */
 export async function consumeRecord(db: Queryable, kind: string, id: string, now: Date): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     name: 'consume-oidc-record',
     text: 'update oidc_records set consumed_at = $3 where kind = $1 and digest = $2 and consumed_at is null',
     values: [kind, digestOf(id), now],
   })
-  return rowCount > 0
 }
 
 export async function deleteRecord(db: Queryable, kind: string, id: string): Promise<void> {
@@ -92,13 +89,12 @@ export async function deleteRecord(db: Queryable, kind: string, id: string): Pro
 
 /** Returns the records of one kind that name a grant, in the order in which they expire. */
 export async function listRecordsOfGrant(db: Queryable, kind: string, grantId: string): Promise<StoredRecord[]> {
-  const { rows } = await db.query<StoredRecord>({
+  return await queryRows<StoredRecord>(db, {
     name: 'list-oidc-records-of-grant',
     text: `
       select payload, consumed_at from oidc_records where kind = $1 and grant_digest = $2 order by expires_at, digest`,
     values: [kind, digestOf(grantId)],
   })
-  return rows
 }
 
 export async function deleteRecordsOfGrant(db: Queryable, kind: string, grantId: string): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 /** A membership that a sign-in may be for. */
 export interface MembershipToChoose {
@@ -37,27 +37,25 @@ export async function readEnabledPerson(
   id: string,
   began: number,
 ): Promise<{ name: string; email: string } | null> {
-  const { rows } = await db.query<{ name: string; email: string }>({
+  return await queryRow<{ name: string; email: string }>(db, {
     name: 'read-enabled-person',
     text: 'select name, email from people where id::text = $1 and disabled_at is null and sessions_since <= $2',
     values: [id, began],
   })
-  return rows[0] ?? null
 }
 
 /** Stores another hash in place of a known one. @returns false if the password was changed meanwhile */
 export async function replacePasswordHash(db: Queryable, id: string, before: string, after: string): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     name: 'replace-password-hash',
     text: 'update people set password_hash = $3 where id = $1 and password_hash = $2',
     values: [id, before, after],
   })
-  return rowCount > 0
 }
 
 /** Returns the live memberships of a person, the last used first. */
 export async function listMembershipsToChoose(db: Queryable, personId: string): Promise<MembershipToChoose[]> {
-  const { rows } = await db.query<MembershipToChoose>({
+  return await queryRows<MembershipToChoose>(db, {
     name: 'list-memberships-to-choose',
     text: `
       select m.id, m.organization_id, o.name as organization, m.role
@@ -66,7 +64,6 @@ export async function listMembershipsToChoose(db: Queryable, personId: string): 
       order by m.last_used_at desc nulls last, m.created_at, m.id`,
     values: [personId],
   })
-  return rows
 }
 
 /**
@@ -96,7 +93,7 @@ export async function insertSignIn(tx: Queryable, signIn: NewSignIn, now: Date):
 
 /** Returns what a sign-in stands for; null once it, its membership, person or organization has ended. */
 export async function readLiveSignIn(db: Queryable, signInId: string): Promise<LiveSignIn | null> {
-  const { rows } = await db.query<LiveSignIn>({
+  return await queryRow<LiveSignIn>(db, {
     name: 'read-sign-in-standing',
     text: `
       select s.membership_id, s.organization_id, s.client_id, o.cloud_access
@@ -106,7 +103,6 @@ export async function readLiveSignIn(db: Queryable, signInId: string): Promise<L
         and o.suspended_at is null`,
     values: [signInId],
   })
-  return rows[0] ?? null
 }
 
 export async function touchSignIn(db: Queryable, signInId: string, now: Date): Promise<void> {

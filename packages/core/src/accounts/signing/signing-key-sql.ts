@@ -1,5 +1,5 @@
 import type { JsonWebKey } from 'node:crypto'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 export interface SigningKeyRow {
   readonly kid: string
@@ -12,14 +12,13 @@ export interface SigningKeyRow {
 
 /** Lists the keys that sign now or later, or whose tokens may still be valid, oldest first. */
 export async function listSigningKeys(db: Queryable, now: Date): Promise<readonly SigningKeyRow[]> {
-  const { rows } = await db.query<SigningKeyRow>({
+  return await queryRows<SigningKeyRow>(db, {
     name: 'list-signing-keys',
     text: `
       select kid, public_jwk, sealed_private, signs_from, signs_until, expires_at
       from signing_keys where expires_at > $1 order by signs_from, kid`,
     values: [now],
   })
-  return rows
 }
 
 /** Locks the table against other processes until the transaction ends, so that only one makes the next key. */

@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import type { EnvironmentKey } from '../environment-sql.ts'
 import type { ExtensionIdentity } from './manifest.ts'
 
@@ -31,7 +31,7 @@ export async function renewArchive(
   sha256: string,
   now: Date,
 ): Promise<StoredArchive | null> {
-  const { rows } = await tx.query<StoredArchive>({
+  return await queryRow<StoredArchive>(tx, {
     text: `
       update environment_archives
       set unnamed_since = case when unnamed_since is not null then $4::timestamptz end
@@ -39,7 +39,6 @@ export async function renewArchive(
       returning sha256, size_bytes, extension, brings_nothing`,
     values: [organizationId, environmentId, sha256, now],
   })
-  return rows[0] ?? null
 }
 
 /** Returns the bytes of an organization's archives other than one; two environments share an archive's bytes. */

@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 /** The caches that a sandbox may read: those of one environment for the same paths and launch repository. */
 export interface CacheScope {
@@ -28,12 +28,11 @@ const valuesOf = ({ organizationId, environmentId, key }: CacheScope) => [organi
 
 /** Lists the caches of a scope, without those that were not used since a time. */
 export async function listCaches(db: Queryable, scope: CacheScope, usedSince: Date): Promise<CacheRow[]> {
-  const { rows } = await db.query<CacheRow>({
+  return await queryRows<CacheRow>(db, {
     name: 'list-environment-caches',
     text: `select ${columns} from environment_caches where ${ofScope} and used_at >= $4`,
     values: [...valuesOf(scope), usedSince],
   })
-  return rows
 }
 
 /** Notes that a cache was used. */

@@ -1,5 +1,5 @@
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import type { EnvironmentKey } from '../environment-sql.ts'
 
 /** Why an environment has no image. */
@@ -37,21 +37,19 @@ const keyOf = ({ organizationId, environmentId, revision, variant }: ImageKey) =
 const byKey = 'organization_id = $1 and environment_id = $2 and revision = $3 and variant = $4'
 
 export async function findImage(db: Queryable, key: ImageKey): Promise<ImageRow | null> {
-  const { rows } = await db.query<ImageRow>({
+  return await queryRow<ImageRow>(db, {
     name: 'find-environment-image',
     text: `select id, state, reason, exports from environment_images where ${byKey}`,
     values: keyOf(key),
   })
-  return rows[0] ?? null
 }
 
 /** Returns the trees of an image that was started once, and notes that it is in use. */
 export async function useImage(db: Queryable, id: string, now: Date): Promise<SealedImage | null> {
-  const { rows } = await db.query<SealedImage>({
+  return await queryRow<SealedImage>(db, {
     text: `update environment_images set used_at = $2 where id = $1 and state = 'ready' returning ${sealedColumns}`,
     values: [id, now],
   })
-  return rows[0] ?? null
 }
 
 /** Returns an organization's image of this digest; null if it is gone. */
@@ -60,11 +58,10 @@ export async function findSealedImage(
   organizationId: string,
   digest: string,
 ): Promise<SealedImage | null> {
-  const { rows } = await db.query<SealedImage>({
+  return await queryRow<SealedImage>(db, {
     text: `select ${sealedColumns} from environment_images where organization_id = $1 and digest = $2 limit 1`,
     values: [organizationId, digest],
   })
-  return rows[0] ?? null
 }
 
 /** An image that is claimed, to be built or to be started once. */
@@ -98,7 +95,7 @@ export async function claimBuild(
   key: ImageKey,
   { platform, now, until }: { readonly platform: string; readonly now: Date; readonly until: Date },
 ): Promise<ImageClaim | null> {
-  const { rows } = await db.query<ImageClaim>({
+  return await queryRow<ImageClaim>(db, {
     text: `
       insert into environment_images as i (organization_id, environment_id, revision, variant, id, platform, state,
         claim, claimed_until, created_at, used_at)
@@ -111,7 +108,6 @@ export async function claimBuild(
       returning id, claim`,
     values: [...keyOf(key), platform, until, now],
   })
-  return rows[0] ?? null
 }
 
 /** Records the trees of an image. It counts once it was started. */

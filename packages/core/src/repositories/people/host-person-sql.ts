@@ -1,5 +1,5 @@
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 /** A person's account at a Git host. */
 export interface HostPersonRow {
@@ -19,12 +19,11 @@ export interface HostPersonRow {
 const columns = 'id, person_id, host, provider, account, login, tokens, renew_at, created_at'
 
 export async function listHostPeople(db: Queryable, personId: string): Promise<HostPersonRow[]> {
-  const { rows } = await db.query<HostPersonRow>({
+  return await queryRows<HostPersonRow>(db, {
     name: 'list-host-people',
     text: `select ${columns} from host_people where person_id = $1 order by created_at, id`,
     values: [personId],
   })
-  return rows
 }
 
 export async function findHostPerson(
@@ -33,12 +32,11 @@ export async function findHostPerson(
   by: { readonly id: string } | { readonly host: string },
 ): Promise<HostPersonRow | null> {
   const [column, value] = 'id' in by ? ['id', by.id] : ['host', by.host]
-  const { rows } = await db.query<HostPersonRow>({
+  return await queryRow<HostPersonRow>(db, {
     name: `find-host-person-by-${column}`,
     text: `select ${columns} from host_people where person_id = $1 and ${column} = $2`,
     values: [personId, value],
   })
-  return rows[0] ?? null
 }
 
 /** Adds an account in place of the one that the person had at the host. @returns the one that it replaces */
@@ -70,12 +68,11 @@ export async function putHostPerson(
 }
 
 export async function deleteHostPerson(db: Queryable, personId: string, id: string): Promise<HostPersonRow | null> {
-  const { rows } = await db.query<HostPersonRow>({
+  return await queryRow<HostPersonRow>(db, {
     name: 'delete-host-person',
     text: `delete from host_people where person_id = $1 and id = $2 returning ${columns}`,
     values: [personId, id],
   })
-  return rows[0] ?? null
 }
 
 /** Accounts whose tokens are to be renewed, which one process does at a time. `$4` is the account. */

@@ -1,14 +1,13 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import type { ArtifactRow } from './artifact.ts'
 
 export async function findArtifact(db: Queryable, key: SessionKey, id: string): Promise<ArtifactRow | null> {
-  const { rows } = await db.query<ArtifactRow>({
+  return await queryRow<ArtifactRow>(db, {
     name: 'find-artifact',
     text: 'select * from artifacts where organization_id = $1 and session_id = $2 and id = $3',
     values: [key.organizationId, key.sessionId, id],
   })
-  return rows[0] ?? null
 }
 
 /** Lists Artifacts after one of them, in the order of the log, on `artifacts_in_order`. */
@@ -18,7 +17,7 @@ export async function listArtifacts(
   after: string | null,
   limit: number,
 ): Promise<ArtifactRow[]> {
-  const { rows } = await db.query<ArtifactRow>({
+  return await queryRows<ArtifactRow>(db, {
     name: 'list-artifacts',
     text: `
       select * from artifacts
@@ -28,7 +27,6 @@ export async function listArtifacts(
       order by position limit $4`,
     values: [key.organizationId, key.sessionId, after, limit],
   })
-  return rows
 }
 
 /** Inserts an Artifact after the others of the Session, whose lock the caller holds. */

@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 /** A commit that a Session has put on a branch, and what was reviewed as it. */
 export interface PublishedHead {
@@ -12,7 +12,7 @@ export interface PublishedHead {
 
 /** Lists the newest commits that a Session has put on branches of a host, newest first. */
 export async function listPublishedHeads(db: Queryable, key: SessionKey): Promise<PublishedHead[]> {
-  const { rows } = await db.query<PublishedHead>({
+  return await queryRows<PublishedHead>(db, {
     text: `
       select p.commit_sha, r.base_oid, r.head_tree, r.pack_sha256
       from publications p join reviews r using (organization_id, session_id, revision)
@@ -20,5 +20,4 @@ export async function listPublishedHeads(db: Queryable, key: SessionKey): Promis
       order by p.created_at desc, p.id desc limit 50`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows
 }

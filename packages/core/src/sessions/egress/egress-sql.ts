@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import type { HostTally } from './tally.ts'
 
 /** Hosts of one Session that have a row of their own, and as many more that got a secret. */
@@ -21,7 +21,7 @@ export interface EgressRow {
 
 /** Lists the hosts of a Session, the last one first, by the primary key. */
 export async function listEgress(db: Queryable, key: SessionKey): Promise<readonly EgressRow[]> {
-  const { rows } = await db.query<EgressRow>({
+  return await queryRows<EgressRow>(db, {
     name: 'list-session-egress',
     text: `
       select host, port, reached, refused, sent_bytes, received_bytes, last_reason, secrets, first_at, last_at
@@ -29,7 +29,6 @@ export async function listEgress(db: Queryable, key: SessionKey): Promise<readon
       order by last_at desc, host, port`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows
 }
 
 /**

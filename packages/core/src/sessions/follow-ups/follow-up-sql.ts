@@ -1,7 +1,7 @@
 import type { FollowUpReason, FollowUpRequest } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { announce, topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import type { FollowUpRow } from './follow-up.ts'
 
@@ -13,14 +13,13 @@ export const NEVER = 'infinity'
  * any other.
  */
 export async function findFollowUp(db: Queryable, key: SessionKey, pullNumber: number): Promise<FollowUpRow | null> {
-  const { rows } = await db.query<FollowUpRow>({
+  return await queryRow<FollowUpRow>(db, {
     name: 'find-follow-up',
     text: `
       select * from follow_ups where organization_id = $1 and session_id = $2 and pull_number = $3
       order by ended_at is null desc, updated_at desc limit 1`,
     values: [key.organizationId, key.sessionId, pullNumber],
   })
-  return rows[0] ?? null
 }
 
 /** A follow-up to begin or to resume, with the pull request that it is of. */
@@ -189,7 +188,7 @@ export async function stopFollowUps(
   { reason, pullNumber }: { readonly reason: FollowUpReason; readonly pullNumber: number | null },
   now: Date,
 ): Promise<FollowUpRow[]> {
-  const { rows } = await tx.query<FollowUpRow>({
+  return await queryRows<FollowUpRow>(tx, {
     text: `
       update follow_ups set state = 'stopped', reason = $3, ended_at = $4, updated_at = $4, due_at = $4, failures = 0,
         claim = null, claimed_until = null
@@ -197,7 +196,6 @@ export async function stopFollowUps(
         and ($5::integer is null or pull_number = $5) returning *`,
     values: [key.organizationId, key.sessionId, reason, now, pullNumber],
   })
-  return rows
 }
 
 /** Notes the commit that a pull request has got from its Session. The caller holds the Session's lock. */

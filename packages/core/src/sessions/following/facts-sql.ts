@@ -1,6 +1,6 @@
 import type { PublicationError } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 
 /** What a Session has of a pull request, and what the pull request has of the Session. */
 export interface DeliveryState {
@@ -59,7 +59,7 @@ export interface TurnState {
 
 /** Reads the Run of a Turn. */
 export async function readTurnState(db: Queryable, key: SessionKey, turnId: string): Promise<TurnState | null> {
-  const { rows } = await db.query<TurnState>({
+  return await queryRow<TurnState>(db, {
     name: 'read-followed-turn',
     text: `
       select r.id as run_id, r.status, r.stop_reason, r.error_code, r.result ->> 'summary' as summary, r.ended_at
@@ -68,7 +68,6 @@ export async function readTurnState(db: Queryable, key: SessionKey, turnId: stri
       where t.organization_id = $1 and t.session_id = $2 and t.id = $3`,
     values: [key.organizationId, key.sessionId, turnId],
   })
-  return rows[0] ?? null
 }
 
 /** Returns what the Runs of Turns have cost in US dollars, as far as they have ended and it is known. */

@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 /** More decisions of one Session are not counted. */
 const MOST_DECISIONS = 1000
@@ -16,7 +16,7 @@ export interface DecisionRow {
 
 /** Lists what people and installations decided in a Session, oldest first; what a rule decided is left out. */
 export async function listDecisions(db: Queryable, key: SessionKey): Promise<DecisionRow[]> {
-  const { rows } = await db.query<DecisionRow>({
+  return await queryRows<DecisionRow>(db, {
     name: 'list-decisions',
     text: `
       select i.kind, i.request, i.choice, i.resolution,
@@ -29,5 +29,4 @@ export async function listDecisions(db: Queryable, key: SessionKey): Promise<Dec
       order by i.opened_at, i.id limit ${MOST_DECISIONS}`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows
 }

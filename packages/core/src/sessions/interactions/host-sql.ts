@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import type { LastQuestion } from './host-decision.ts'
 import type { InteractionRow } from './interaction.ts'
 
@@ -62,14 +62,13 @@ export async function findAllowedBy(
   db: Queryable,
   { organizationId, environmentId, host }: Pick<WantedHost, 'organizationId' | 'environmentId' | 'host'>,
 ): Promise<HostFacts['allowedBy']> {
-  const { rows } = await db.query<NonNullable<HostFacts['allowedBy']>>({
+  return await queryRow<NonNullable<HostFacts['allowedBy']>>(db, {
     name: 'find-host-allowed-by',
     text: `
       select decided_by_kind as kind, decided_by_id as id from environment_hosts
       where organization_id = $1 and environment_id = $2 and host = $3`,
     values: [organizationId, environmentId, host],
   })
-  return rows[0] ?? null
 }
 
 /** Counts the approvals about hosts of a Run: those that are open, and all. */
@@ -101,7 +100,7 @@ export async function markUsed(db: Queryable, key: SessionKey, id: string, now: 
 
 /** Lists the open approvals of a Session about a host, at any port. */
 export async function listOpenAbout(tx: Queryable, key: SessionKey, host: string): Promise<InteractionRow[]> {
-  const { rows } = await tx.query<InteractionRow>({
+  return await queryRows<InteractionRow>(tx, {
     name: 'list-open-about-host',
     text: `
       select * from interactions
@@ -109,5 +108,4 @@ export async function listOpenAbout(tx: Queryable, key: SessionKey, host: string
         and left(destination, length($3) + 1) = $3 || ':'`,
     values: [key.organizationId, key.sessionId, host],
   })
-  return rows
 }

@@ -1,16 +1,15 @@
 import type { DecisionChoice, Resolution } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import type { Principal } from '../../identity/guard/principal.ts'
 import type { InteractionRow, Likeness } from './interaction.ts'
 
 export async function findInteraction(db: Queryable, key: SessionKey, id: string): Promise<InteractionRow | null> {
-  const { rows } = await db.query<InteractionRow>({
+  return await queryRow<InteractionRow>(db, {
     name: 'find-interaction',
     text: 'select * from interactions where organization_id = $1 and session_id = $2 and id = $3',
     values: [key.organizationId, key.sessionId, id],
   })
-  return rows[0] ?? null
 }
 
 /**
@@ -18,14 +17,13 @@ export async function findInteraction(db: Queryable, key: SessionKey, id: string
  * is.
  */
 export async function listOpen(db: Queryable, key: SessionKey): Promise<InteractionRow[]> {
-  const { rows } = await db.query<InteractionRow>({
+  return await queryRows<InteractionRow>(db, {
     name: 'list-open-interactions',
     text: `
       select * from interactions where organization_id = $1 and session_id = $2 and status = 'open'
       order by opened_at, journal_offset`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows
 }
 
 /**
@@ -33,7 +31,7 @@ export async function listOpen(db: Queryable, key: SessionKey): Promise<Interact
  * @returns true if it is new
  */
 export async function insertInteraction(tx: Queryable, row: InteractionRow): Promise<boolean> {
-  const { rows } = await tx.query({
+  return await queryAny(tx, {
     name: 'insert-interaction',
     text: `
       insert into interactions (organization_id, session_id, id, run_id, kind, status, resolution, request, lease_id,
@@ -60,7 +58,6 @@ export async function insertInteraction(tx: Queryable, row: InteractionRow): Pro
       row.destination,
     ],
   })
-  return rows.length > 0
 }
 
 /** Returns the open question of the platform about a Run's budget, on `interactions_open`; null if there is none. */
@@ -69,14 +66,13 @@ export async function findBudgetQuestion(
   key: SessionKey,
   runId: string,
 ): Promise<InteractionRow | null> {
-  const { rows } = await db.query<InteractionRow>({
+  return await queryRow<InteractionRow>(db, {
     name: 'find-budget-question',
     text: `
       select * from interactions
       where organization_id = $1 and session_id = $2 and status = 'open' and run_id = $3 and budget_id is not null`,
     values: [key.organizationId, key.sessionId, runId],
   })
-  return rows[0] ?? null
 }
 
 /** A Run that waits for more of a budget although nothing stands against its work. */
@@ -98,7 +94,7 @@ export async function listNeedlessBudgetQuestions(
   limit: number,
   now: Date,
 ): Promise<readonly NeedlessQuestion[]> {
-  const { rows } = await db.query<NeedlessQuestion>({
+  return await queryRows<NeedlessQuestion>(db, {
     name: 'list-needless-budget-questions',
     text: `
       select i.organization_id as "organizationId", i.session_id as "sessionId", i.run_id as "runId", i.id as "interactionId",
@@ -112,7 +108,6 @@ export async function listNeedlessBudgetQuestions(
       order by i.opened_at, i.id limit $5`,
     values: [organizationId, now, after?.openedAt ?? null, after?.interactionId ?? null, limit],
   })
-  return rows
 }
 
 /** Returns the newest question of the platform about a Run's budget on a lease, by its unique key. */
@@ -121,7 +116,7 @@ export async function findLastBudgetQuestion(
   leaseId: string,
   runId: string,
 ): Promise<Pick<InteractionRow, 'status' | 'journal_offset'> | null> {
-  const { rows } = await db.query<InteractionRow>({
+  return await queryRow<InteractionRow>(db, {
     name: 'find-last-budget-question',
     text: `
       select status, journal_offset from interactions
@@ -129,7 +124,6 @@ export async function findLastBudgetQuestion(
       order by journal_offset limit 1`,
     values: [leaseId, runId],
   })
-  return rows[0] ?? null
 }
 
 /** Returns an offset for a question that is in no journal. The caller holds the Session's lock. */
@@ -159,7 +153,7 @@ export async function expireOpen(
   resolution: Resolution,
   now: Date,
 ): Promise<InteractionRow[]> {
-  const { rows } = await tx.query<InteractionRow>({
+  return await queryRows<InteractionRow>(tx, {
     name: 'expire-interactions',
     text: `
       with closed as (
@@ -179,7 +173,6 @@ export async function expireOpen(
       which.requests?.offsets ?? [],
     ],
   })
-  return rows
 }
 
 /** The answer to an open Interaction: a decision or a Turn. */
@@ -228,38 +221,35 @@ export async function resolveOpen(
 
 /** Returns true if the Session's Run waits for people; approvals do not count, since they are decided while it runs. */
 export async function hasOpenQuestion(tx: Queryable, key: SessionKey): Promise<boolean> {
-  const { rows } = await tx.query({
+  return await queryAny(tx, {
     name: 'has-open-question',
     text: `
       select 1 from interactions
       where organization_id = $1 and session_id = $2 and status = 'open' and kind <> 'approval' limit 1`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows.length > 0
 }
 
 /** Returns true if an approval is open, which the Run's agent must be present to hear. */
 export async function hasOpenApproval(db: Queryable, key: SessionKey): Promise<boolean> {
-  const { rows } = await db.query({
+  return await queryAny(db, {
     name: 'has-open-approval',
     text: `
       select 1 from interactions
       where organization_id = $1 and session_id = $2 and status = 'open' and kind = 'approval' limit 1`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows.length > 0
 }
 
 /** Lists the requests of a lease's agent that have no answer yet, in order, on `interactions_undelivered`. */
 export async function listUndelivered(db: Queryable, leaseId: string): Promise<InteractionRow[]> {
-  const { rows } = await db.query<InteractionRow>({
+  return await queryRows<InteractionRow>(db, {
     name: 'list-undelivered-interactions',
     text: `
       select * from interactions where lease_id = $1 and delivered_at is null and journal_offset >= 0
       order by journal_offset`,
     values: [leaseId],
   })
-  return rows
 }
 
 /** Marks requests as delivered: the journal holds their answers, or the agent that asked is gone. */
@@ -285,7 +275,7 @@ export async function listUnheard(
   runId: string,
   leaseId: string,
 ): Promise<InteractionRow[]> {
-  const { rows } = await db.query<InteractionRow>({
+  return await queryRows<InteractionRow>(db, {
     name: 'list-unheard-interactions',
     text: `
       select * from interactions
@@ -295,7 +285,6 @@ export async function listUnheard(
       order by opened_at, journal_offset`,
     values: [key.organizationId, key.sessionId, runId, leaseId],
   })
-  return rows
 }
 
 /**
@@ -307,7 +296,7 @@ export async function listFeedback(
   runId: string,
   after: number,
 ): Promise<InteractionRow[]> {
-  const { rows } = await db.query<InteractionRow>({
+  return await queryRows<InteractionRow>(db, {
     name: 'list-feedback',
     text: `
       select * from interactions
@@ -315,7 +304,6 @@ export async function listFeedback(
       order by journal_offset`,
     values: [leaseId, runId, after],
   })
-  return rows
 }
 
 /** Marks requests from a Run's earlier sandboxes as delivered: the agent was told, or the Run begins anew. */
@@ -392,12 +380,11 @@ export interface Overdue {
 
 /** Lists approvals past their deadline, on `interactions_due`. */
 export async function findOverdue(db: Queryable, now: Date, limit: number): Promise<Overdue[]> {
-  const { rows } = await db.query<Overdue>({
+  return await queryRows<Overdue>(db, {
     name: 'find-overdue-interactions',
     text: `
       select organization_id, session_id, id from interactions
       where status = 'open' and deadline <= $1 order by deadline limit $2`,
     values: [now, limit],
   })
-  return rows
 }

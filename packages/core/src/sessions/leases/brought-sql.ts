@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged } from '@berth/platform/storage/postgres/database.ts'
 import type { Brought, Placing } from '../../checkpoints/brought.ts'
 
 /** Records a merge before it is placed in the workspace of a lease. */
@@ -25,13 +25,12 @@ export async function markBrought(tx: Queryable, leaseId: string, brought: Broug
 
 /** Returns whether the attached workspace of a Session holds commits besides the pinned one. */
 export async function hasBrought(db: Queryable, key: SessionKey): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     text: `
       select from leases
       where organization_id = $1 and session_id = $2 and ended_at is null and brought is not null`,
     values: [key.organizationId, key.sessionId],
   })
-  return rowCount > 0
 }
 
 /** Returns the tip that somebody else gave the branch of a Session's work and that its attached workspace holds. */

@@ -1,5 +1,5 @@
 import type { CreateSession } from '@berth/contract'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 /** The source of Sessions that are likely to begin soon. */
 export interface ExpectedSource {
@@ -20,7 +20,7 @@ export async function listExpectedSources(
   host: string,
   { now, until, withPushed }: { readonly now: Date; readonly until: Date; readonly withPushed: boolean },
 ): Promise<readonly ExpectedSource[]> {
-  const { rows } = await db.query<ExpectedSource>({
+  return await queryRows<ExpectedSource>(db, {
     name: 'list-expected-sources',
     text: `
       select "organizationId", "installationId", source from (
@@ -35,5 +35,4 @@ export async function listExpectedSources(
       group by 1, 2, 3 order by max(at) desc limit ${MOST}`,
     values: [host, now, until, withPushed],
   })
-  return rows
 }

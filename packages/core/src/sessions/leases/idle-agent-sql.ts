@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import type { LeaseRow } from './lease-sql.ts'
 
 /** A lease with an agent that nobody asks anything, or that has ended. */
@@ -17,7 +17,7 @@ export async function findIdleAgents(
   since: Date,
   stateless: readonly string[],
 ): Promise<IdleAgentRow[]> {
-  const { rows } = await db.query<IdleAgentRow>({
+  return await queryRows<IdleAgentRow>(db, {
     name: 'find-idle-agents',
     text: `
       select l.*, newest.ended_at as idle_since from leases l
@@ -37,5 +37,4 @@ export async function findIdleAgents(
           where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)`,
     values: [hosts, since, stateless],
   })
-  return rows
 }

@@ -1,6 +1,12 @@
 import type { Effort } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import {
+  type Queryable,
+  queryAny,
+  queryChanged,
+  queryRow,
+  queryRows,
+} from '@berth/platform/storage/postgres/database.ts'
 import type { Brought, Placing } from '../../checkpoints/brought.ts'
 import type { EgressRule } from '../../environments/egress-rule.ts'
 import { takes } from '../../runtimes/own-hosts.ts'
@@ -70,12 +76,11 @@ export interface LeaseSecret {
 
 /** Returns the lease that has not ended; each Session has at most one (`leases_live`). */
 export async function findLiveLease(db: Queryable, key: SessionKey): Promise<LeaseRow | null> {
-  const { rows } = await db.query<LeaseRow>({
+  return await queryRow<LeaseRow>(db, {
     name: 'find-live-lease',
     text: 'select * from leases where organization_id = $1 and session_id = $2 and ended_at is null',
     values: [key.organizationId, key.sessionId],
   })
-  return rows[0] ?? null
 }
 
 /**
@@ -141,7 +146,7 @@ export async function insertLease(
 
 /** Returns whether the Session's attached sandbox lies on a host that does not take its organization any more. */
 export async function isLeaseElsewhere(tx: Queryable, key: SessionKey): Promise<boolean> {
-  const { rowCount } = await tx.query({
+  return await queryChanged(tx, {
     name: 'is-lease-elsewhere',
     text: `
       select from leases l left join hosts h on h.id = l.host
@@ -149,7 +154,6 @@ export async function isLeaseElsewhere(tx: Queryable, key: SessionKey): Promise<
         and not ${takes('h', 'l.organization_id')}`,
     values: [key.organizationId, key.sessionId],
   })
-  return rowCount > 0
 }
 
 /** Sets the conversation that the sandbox's next agent process loads or is told of. */
@@ -197,7 +201,7 @@ export async function finishLease(
   reason: LeaseEnd,
   now: Date,
 ): Promise<(LeaseRow & { readonly was: LeaseRow['state'] }) | null> {
-  const { rows } = await tx.query<LeaseRow & { was: LeaseRow['state'] }>({
+  return await queryRow<LeaseRow & { was: LeaseRow['state'] }>(tx, {
     text: `
       with live as (
         select id, state from leases where organization_id = $1 and session_id = $2 and ended_at is null for update
@@ -210,12 +214,11 @@ export async function finishLease(
       returning l.*, live.state as was`,
     values: [key.organizationId, key.sessionId, reason, now],
   })
-  return rows[0] ?? null
 }
 
 /** Lists leases past their deadline whose Session has no active Run, on `leases_due`. */
 export async function findDueLeases(db: Queryable, now: Date, limit: number): Promise<LeaseRow[]> {
-  const { rows } = await db.query<LeaseRow>({
+  return await queryRows<LeaseRow>(db, {
     name: 'find-due-leases',
     text: `
       select l.* from leases l
@@ -228,12 +231,11 @@ export async function findDueLeases(db: Queryable, now: Date, limit: number): Pr
       order by l.expires_at limit $2`,
     values: [now, limit],
   })
-  return rows
 }
 
 /** Lists leases that archived Sessions still hold, among those that have not ended (`leases_live`). */
 export async function findLeasesOfArchived(db: Queryable, limit: number): Promise<LeaseRow[]> {
-  const { rows } = await db.query<LeaseRow>({
+  return await queryRows<LeaseRow>(db, {
     name: 'find-leases-of-archived',
     text: `
       select l.* from leases l
@@ -243,12 +245,11 @@ export async function findLeasesOfArchived(db: Queryable, limit: number): Promis
       limit $1`,
     values: [limit],
   })
-  return rows
 }
 
 /** Lists attached leases on hosts whose Session has no active Run. */
 export async function findLiveLeasesOfHosts(db: Queryable, hosts: readonly string[]): Promise<LeaseRow[]> {
-  const { rows } = await db.query<LeaseRow>({
+  return await queryRows<LeaseRow>(db, {
     text: `
       select l.* from leases l
       where l.ended_at is null and l.state = 'attached' and l.host = any ($1) and not exists (
@@ -259,7 +260,6 @@ export async function findLiveLeasesOfHosts(db: Queryable, hosts: readonly strin
           where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)`,
     values: [hosts],
   })
-  return rows
 }
 
 /** SQL that is true of a host `h` and its lease `l` if the host gives it back as soon as it rests. */
@@ -267,17 +267,16 @@ const drained = `(h.drained_at is not null or not ${takes('h', 'l.organization_i
 
 /** Returns whether the host of a lease is drained, or does not take the organization any more. */
 export async function isDrained(db: Queryable, leaseId: string): Promise<boolean> {
-  const { rows } = await db.query({
+  return await queryAny(db, {
     name: 'is-drained',
     text: `select 1 from leases l join hosts h on h.id = l.host where l.id = $1 and ${drained}`,
     values: [leaseId],
   })
-  return rows.length > 0
 }
 
 /** Lists attached leases at rest on hosts that are drained, or that do not take the organization any more. */
 export async function findDrainedLeases(db: Queryable, hosts: readonly string[]): Promise<LeaseRow[]> {
-  const { rows } = await db.query<LeaseRow>({
+  return await queryRows<LeaseRow>(db, {
     name: 'find-drained-leases',
     text: `
       select l.* from hosts h
@@ -290,7 +289,6 @@ export async function findDrainedLeases(db: Queryable, hosts: readonly string[])
           where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)`,
     values: [hosts],
   })
-  return rows
 }
 
 /** Lists leases on hosts that are gone for good, as a process with these hosts can tell, whose Session has no active Run, on `leases_of_host`. */
@@ -299,7 +297,7 @@ export async function findLeasesOfLostHosts(
   hosts: readonly string[],
   limit: number,
 ): Promise<LeaseRow[]> {
-  const { rows } = await db.query<LeaseRow>({
+  return await queryRows<LeaseRow>(db, {
     name: 'find-leases-of-lost-hosts',
     text: `
       select l.* from hosts h
@@ -313,7 +311,6 @@ export async function findLeasesOfLostHosts(
       limit $2`,
     values: [hosts, limit],
   })
-  return rows
 }
 
 /** Returns which of these leases have not ended. */
@@ -328,10 +325,9 @@ export async function findLive(db: Queryable, leaseIds: readonly string[]): Prom
 }
 
 export async function leaseIsLive(db: Queryable, leaseId: string): Promise<boolean> {
-  const { rows } = await db.query({
+  return await queryAny(db, {
     name: 'lease-is-live',
     text: 'select 1 from leases where id = $1 and ended_at is null',
     values: [leaseId],
   })
-  return rows.length > 0
 }

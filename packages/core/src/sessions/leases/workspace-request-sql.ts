@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny } from '@berth/platform/storage/postgres/database.ts'
 
 /** Asks for the Session's workspace; a second request changes nothing while the first is open. */
 export async function requestWorkspace(tx: Queryable, key: SessionKey, now: Date): Promise<void> {
@@ -40,11 +40,10 @@ export async function failWorkspaceRequest(tx: Queryable, key: SessionKey, now: 
 
 /** Returns true if a worker has taken the request up: it tells a slow request from one that no worker hears. */
 export async function workspaceIsBeingMade(db: Queryable, key: SessionKey): Promise<boolean> {
-  const { rows } = await db.query({
+  return await queryAny(db, {
     text: "select 1 from executions where organization_id = $1 and session_id = $2 and task = 'restore'",
     values: [key.organizationId, key.sessionId],
   })
-  return rows.length > 0
 }
 
 /** Counts the sandboxes that were begun for the open request, that of now as well. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import { findEventPage } from '../../sealed-logs/page-sql.ts'
 import { type LogSource, openPage } from '../../sealed-logs/read-sealed.ts'
 
@@ -26,7 +26,7 @@ export interface LogDigest {
  * @returns null if there is no such Session
  */
 export async function digestAt(db: Queryable, key: SessionKey, sequence: number | null): Promise<LogDigest | null> {
-  const { rows } = await db.query<LogDigest>({
+  return await queryRow<LogDigest>(db, {
     name: 'log-digest',
     text: `
       select sequence, chain_begins as "beginsAt", last_event_sequence as "lastSequence",
@@ -36,7 +36,6 @@ export async function digestAt(db: Queryable, key: SessionKey, sequence: number 
       where organization_id = $1 and id = $2`,
     values: [key.organizationId, key.sessionId, sequence],
   })
-  return rows[0] ?? null
 }
 
 /**

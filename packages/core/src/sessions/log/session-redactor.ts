@@ -1,7 +1,7 @@
 import { ownCredentials, Redactor } from '@berth/platform/kit/redactor.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import type { MasterKey } from '@berth/platform/storage/master-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { movedIn } from '@berth/platform/storage/postgres/moved-in.ts'
 import { listTokenValues } from './session-tokens.ts'
 
@@ -187,14 +187,13 @@ export async function listNamedSecrets(
   source: SecretSource,
   digests: readonly Buffer[],
 ): Promise<readonly SealedSecret[]> {
-  const { rows } = await db.query<SealedSecret>({
+  return await queryRows<SealedSecret>(db, {
     name: 'list-named-session-secrets',
     text: `
       select digest, sealed from session_secrets
       where organization_id = $1 and session_id = $2 and source = $3 and digest = any($4::bytea[])`,
     values: [key.organizationId, key.sessionId, source, digests],
   })
-  return rows
 }
 
 /** Adds the secrets that the Session does not have yet; if there are any, the Session gets a new version. */

@@ -1,7 +1,7 @@
 import type { MergeError } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { announce, topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import type { MergeRow } from './merge.ts'
 
@@ -10,13 +10,12 @@ export interface MergeKey extends SessionKey {
 }
 
 export async function findMerge(db: Queryable, key: MergeKey, id: string): Promise<MergeRow | null> {
-  const { rows } = await db.query<MergeRow>({
+  return await queryRow<MergeRow>(db, {
     name: 'find-merge',
     text: `
       select * from merges where organization_id = $1 and session_id = $2 and publication_id = $3 and id = $4`,
     values: [key.organizationId, key.sessionId, key.publicationId, id],
   })
-  return rows[0] ?? null
 }
 
 /** Lists Merges before a cursor, newest first, on `merges_in_order`. */
@@ -26,7 +25,7 @@ export async function listMerges(
   before: { readonly updatedAt: Date; readonly id: string } | null,
   limit: number,
 ): Promise<MergeRow[]> {
-  const { rows } = await db.query<MergeRow>({
+  return await queryRows<MergeRow>(db, {
     name: 'list-merges',
     text: `
       select * from merges
@@ -42,7 +41,6 @@ export async function listMerges(
       limit,
     ],
   })
-  return rows
 }
 
 export type NewMerge = Pick<
@@ -109,24 +107,22 @@ export async function claimMerges(
  * Counts one more attempt, before the host is asked; a waiting Merge keeps waiting. Returns false if the claim is lost.
  */
 export async function countAttempt(db: Queryable, claim: string, now: Date): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     text: `
       update merges set attempts = attempts + 1, updated_at = $2,
         status = case when status = 'admitted' then 'attempted' else status end
       where claim = $1`,
     values: [claim, now],
   })
-  return rowCount > 0
 }
 
 /** Records that the host is about to be asked to merge. Returns false if the claim is lost. */
 export async function markMerging(db: Queryable, claim: string, now: Date): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     text: `
       update merges set status = 'attempted', error_code = null, updated_at = $2 where claim = $1`,
     values: [claim, now],
   })
-  return rowCount > 0
 }
 
 /** Parks a Merge until its next check. */
@@ -192,7 +188,7 @@ export async function failUnattempted(
   now: Date,
   id: string | null = null,
 ): Promise<MergeRow[]> {
-  const { rows } = await tx.query<MergeRow>({
+  return await queryRows<MergeRow>(tx, {
     text: `
       update merges
       set status = 'failed', error_code = $3, ended_at = $4, updated_at = $4, claim = null, claimed_until = null
@@ -200,5 +196,4 @@ export async function failUnattempted(
         and ($5::uuid is null or id = $5) returning *`,
     values: [key.organizationId, key.sessionId, errorCode, now, id],
   })
-  return rows
 }

@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged } from '@berth/platform/storage/postgres/database.ts'
 import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 
 /**
@@ -13,26 +13,24 @@ export async function writePreview(
   preview: string,
   now: Date,
 ): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     name: 'write-preview',
     text: `
       update session_previews set run_id = $3, preview = $4
       where organization_id = $1 and session_id = $2 and watched_until > $5`,
     values: [key.organizationId, key.sessionId, runId, preview, now],
   })
-  return rowCount > 0
 }
 
 /** Deletes the preview of a Run, if there is one. @returns whether there was one */
 export async function deletePreview(db: Queryable, key: SessionKey, runId: string): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     name: 'delete-preview',
     text: `
       update session_previews set run_id = null, preview = null
       where organization_id = $1 and session_id = $2 and run_id = $3`,
     values: [key.organizationId, key.sessionId, runId],
   })
-  return rowCount > 0
 }
 
 /** Reads the preview of a Session's active Run; null without one. */

@@ -1,17 +1,16 @@
 import type { PublicationError, PublicationResult } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import type { LeasePlace } from '../../hosts/hosts.ts'
 import type { Obstacle, Prepared, PublicationRow } from './publication.ts'
 
 export async function findPublication(db: Queryable, key: SessionKey, id: string): Promise<PublicationRow | null> {
-  const { rows } = await db.query<PublicationRow>({
+  return await queryRow<PublicationRow>(db, {
     name: 'find-publication',
     text: 'select * from publications where organization_id = $1 and session_id = $2 and id = $3',
     values: [key.organizationId, key.sessionId, id],
   })
-  return rows[0] ?? null
 }
 
 /** Lists Publications before a cursor, newest first, on `publications_in_order`. */
@@ -21,7 +20,7 @@ export async function listPublications(
   before: { readonly updatedAt: Date; readonly id: string } | null,
   limit: number,
 ): Promise<PublicationRow[]> {
-  const { rows } = await db.query<PublicationRow>({
+  return await queryRows<PublicationRow>(db, {
     name: 'list-publications',
     text: `
       select * from publications
@@ -30,7 +29,6 @@ export async function listPublications(
       order by created_at desc, id desc limit $5`,
     values: [key.organizationId, key.sessionId, before?.updatedAt ?? null, before?.id ?? null, limit],
   })
-  return rows
 }
 
 export type NewPublication = Pick<
@@ -97,12 +95,11 @@ export async function insertPublication(
 
 /** Returns true if a Publication of the Session has not ended, on `publications_open`. */
 export async function hasOpenPublication(db: Queryable, key: SessionKey): Promise<boolean> {
-  const { rows } = await db.query({
+  return await queryAny(db, {
     name: 'has-open-publication',
     text: 'select 1 from publications where organization_id = $1 and session_id = $2 and ended_at is null limit 1',
     values: [key.organizationId, key.sessionId],
   })
-  return rows.length > 0
 }
 
 /**
@@ -115,7 +112,7 @@ export async function hasPublishedPull(
   ownerId: string | null,
   { repositoryId, number }: { readonly repositoryId: string; readonly number: string },
 ): Promise<boolean> {
-  const { rows } = await db.query({
+  return await queryAny(db, {
     name: 'has-published-pull',
     text: `
       select 1 from publications p join sessions s on s.organization_id = p.organization_id and s.id = p.session_id
@@ -124,7 +121,6 @@ export async function hasPublishedPull(
         and ($2::uuid is null or s.owner_id = $2) limit 1`,
     values: [organizationId, ownerId, repositoryId, number],
   })
-  return rows.length > 0
 }
 
 /**
@@ -247,7 +243,7 @@ export async function listSigned(
   ownerId: string | null,
   commit: string,
 ): Promise<PublicationRow[]> {
-  const { rows } = await db.query<PublicationRow>({
+  return await queryRows<PublicationRow>(db, {
     text: `
       select p.* from publications p join sessions s on s.organization_id = p.organization_id and s.id = p.session_id
       where p.organization_id = $1 and p.commit_sha = $3 and p.statement_id is not null
@@ -255,7 +251,6 @@ export async function listSigned(
       order by p.ended_at desc, p.id desc limit 10`,
     values: [organizationId, ownerId, commit],
   })
-  return rows
 }
 
 /**
@@ -269,7 +264,7 @@ export async function failUnattempted(
   now: Date,
   id: string | null = null,
 ): Promise<PublicationRow[]> {
-  const { rows } = await tx.query<PublicationRow>({
+  return await queryRows<PublicationRow>(tx, {
     text: `
       update publications
       set status = 'failed', error_code = $3, ended_at = $4, updated_at = $4, claim = null, claimed_until = null,
@@ -279,7 +274,6 @@ export async function failUnattempted(
       returning *`,
     values: [key.organizationId, key.sessionId, errorCode, now, id],
   })
-  return rows
 }
 
 /** A commit of a Publication that has ended. */
@@ -293,7 +287,7 @@ export interface PushedCommit {
 
 /** Lists the commits that the Session has pushed to a branch, or tried to, newest first, with their trees. */
 export async function listPushed(db: Queryable, key: SessionKey, branch: string): Promise<PushedCommit[]> {
-  const { rows } = await db.query<PushedCommit>({
+  return await queryRows<PushedCommit>(db, {
     text: `
       select p.commit_sha, r.base_oid, r.head_tree, p.status from publications p join reviews r using (organization_id, session_id, revision)
       where p.organization_id = $1 and p.session_id = $2 and p.branch = $3 and p.commit_sha is not null
@@ -301,7 +295,6 @@ export async function listPushed(db: Queryable, key: SessionKey, branch: string)
       order by p.created_at desc, p.id desc limit 1000`,
     values: [key.organizationId, key.sessionId, branch],
   })
-  return rows
 }
 
 /** Returns true if the Session was reset after the Publication of a commit: its first Run since is younger. */

@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 /**
  * The tables that hold a Session's rows besides `events`, `event_pages` and `webhook_deliveries`, those that refer to another one
@@ -55,26 +55,24 @@ export const isAtRest = `
 
 /** Returns Sessions that were archived before a time and are at rest, the oldest first. */
 export async function findPurgeable(db: Queryable, before: Date, most: number): Promise<SessionKey[]> {
-  const { rows } = await db.query<SessionKey>({
+  return await queryRows<SessionKey>(db, {
     text: `
       select s.organization_id as "organizationId", s.id as "sessionId" from sessions s
       where s.archived_at < $1 and ${isAtRest}
       order by s.archived_at limit $2`,
     values: [before, most],
   })
-  return rows
 }
 
 /** Returns the hidden Sessions, of trials and verifications, that ended before a time and are at rest, on `sessions_of_trials`. */
 export async function findPurgeableTrials(db: Queryable, before: Date, most: number): Promise<SessionKey[]> {
-  const { rows } = await db.query<SessionKey>({
+  return await queryRows<SessionKey>(db, {
     text: `
       select s.organization_id as "organizationId", s.id as "sessionId" from sessions s
       where s.is_trial and s.archived_at < $1 and ${isAtRest}
       order by s.archived_at limit $2`,
     values: [before, most],
   })
-  return rows
 }
 
 /** Locks a Session that may be purged. @returns when it was archived; null if it may not be purged any more */

@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { listWithin, type StoredEvent } from '../streams/event-sql.ts'
 import { isAtRest } from './purge-sql.ts'
 
@@ -19,7 +19,7 @@ export async function findSealable(
   after: Sealable | null,
   most: number,
 ): Promise<readonly Sealable[]> {
-  const { rows } = await db.query<Sealable>({
+  return await queryRows<Sealable>(db, {
     text: `
       select s.organization_id as "organizationId", s.id as "sessionId", s.archived_at as "archivedAt" from sessions s
       where s.archived_at < $1 and not s.log_sealed and not s.is_trial and ${isAtRest}
@@ -27,7 +27,6 @@ export async function findSealable(
       order by s.archived_at, s.id limit $4`,
     values: [before, after?.archivedAt ?? null, after?.sessionId ?? null, most],
   })
-  return rows
 }
 
 /** Returns the first Events of a log that are rows, without the newest one, up to the Event that fills `bytes`. */

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import type { LeasePlace } from '../../hosts/hosts.ts'
 
 export interface ReviewRow {
@@ -25,7 +25,7 @@ export interface ReviewRow {
 }
 
 export async function findReview(db: Queryable, key: SessionKey, revision: string): Promise<ReviewRow | null> {
-  const { rows } = await db.query<ReviewRow>({
+  return await queryRow<ReviewRow>(db, {
     name: 'find-review',
     text: `
       select revision, base_oid, base_tree, head_tree, target_branch, pack_sha256, pack_dropped_at, document_sha256, files_sha256,
@@ -33,7 +33,6 @@ export async function findReview(db: Queryable, key: SessionKey, revision: strin
       from reviews where organization_id = $1 and session_id = $2 and revision = $3`,
     values: [key.organizationId, key.sessionId, revision],
   })
-  return rows[0] ?? null
 }
 
 /** Returns a revision that can be delivered; null if there is none, or its objects were given up, so that it is to be made again. */
@@ -61,13 +60,12 @@ const isSuperseded = `
 
 /** Lists Sessions with objects of superseded revisions from before a time. */
 export async function findSuperseded(db: Queryable, before: Date, most: number): Promise<SessionKey[]> {
-  const { rows } = await db.query<SessionKey>({
+  return await queryRows<SessionKey>(db, {
     text: `
       select distinct r.organization_id as "organizationId", r.session_id as "sessionId" from reviews r
       where ${isSuperseded} limit $2`,
     values: [before, most],
   })
-  return rows
 }
 
 /** Gives the objects of a Session's superseded revisions up. The caller holds the Session's lock, so none is being delivered. */
@@ -87,14 +85,13 @@ export async function listReviews(
   key: SessionKey,
   limit: number,
 ): Promise<readonly Pick<ReviewRow, 'revision' | 'created_at'>[]> {
-  const { rows } = await db.query<Pick<ReviewRow, 'revision' | 'created_at'>>({
+  return await queryRows<Pick<ReviewRow, 'revision' | 'created_at'>>(db, {
     name: 'list-reviews',
     text: `
       select revision, created_at from reviews where organization_id = $1 and session_id = $2
       order by created_at desc, revision limit $3`,
     values: [key.organizationId, key.sessionId, limit],
   })
-  return rows
 }
 
 /** Inserts a revision once: the first row stays, with the blobs that it names, and gets the objects back that it gave up. */
@@ -185,14 +182,13 @@ export interface ReviewAnswer {
 }
 
 export async function readAnswer(db: Queryable, key: SessionKey): Promise<ReviewAnswer | null> {
-  const { rows } = await db.query<ReviewAnswer>({
+  return await queryRow<ReviewAnswer>(db, {
     name: 'read-review-answer',
     text: `
       select answered, revision, failure, failure_message as message from review_requests
       where organization_id = $1 and session_id = $2`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows[0] ?? null
 }
 
 interface ReviewRequestRow {

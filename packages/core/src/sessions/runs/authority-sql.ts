@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny } from '@berth/platform/storage/postgres/database.ts'
 
 /**
  * Returns SQL that is true if a Run has lost its authority. Its organization was suspended, or lost product access; or
@@ -49,14 +49,13 @@ export async function findUnauthorizedRuns(db: Queryable, limit: number): Promis
 
 /** Returns true if the authority of the Run has ended; false if there is no such Run. */
 export async function isUnauthorized(db: Queryable, key: SessionKey, runId: string): Promise<boolean> {
-  const { rows } = await db.query({
+  return await queryAny(db, {
     name: 'is-unauthorized',
     text: `
       select 1 from runs r
       where r.organization_id = $1 and r.session_id = $2 and r.id = $3 and ${hasLostAuthority('r')}`,
     values: [key.organizationId, key.sessionId, runId],
   })
-  return rows.length > 0
 }
 
 /**
@@ -68,7 +67,7 @@ export async function isActiveAuthor(
   key: SessionKey,
   by: { readonly kind: 'person' | 'app_installation'; readonly id: string },
 ): Promise<boolean> {
-  const { rows } = await db.query({
+  return await queryAny(db, {
     name: 'is-standing-author',
     text: `
       select from sessions s join organizations g on g.id = s.organization_id
@@ -85,5 +84,4 @@ export async function isActiveAuthor(
             and i.capabilities @> '{svc.cloud.access,svc.cloud.publications:create}') end`,
     values: [key.organizationId, key.sessionId, by.kind, by.id],
   })
-  return rows.length > 0
 }

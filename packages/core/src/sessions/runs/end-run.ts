@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Effort } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { type EndedRun, recordRunEnded } from '@berth/platform/telemetry/observe.ts'
 import { endReservations } from '../../accounting/gateway-request-sql.ts'
 import { usageOfRun } from '../../accounting/usage-of-run.ts'
@@ -133,7 +133,7 @@ interface MissedTurn {
 
 /** Marks the Turns that a Run's agent was not given as missed, and returns them in order. */
 export async function missSteering(tx: Queryable, key: SessionKey, runId: string): Promise<readonly MissedTurn[]> {
-  const { rows } = await tx.query<MissedTurn>({
+  return await queryRows<MissedTurn>(tx, {
     name: 'miss-steering',
     text: `
       with missed as (
@@ -144,7 +144,6 @@ export async function missSteering(tx: Queryable, key: SessionKey, runId: string
       select id, runtime, model, effort from missed order by sequence`,
     values: [key.organizationId, key.sessionId, runId],
   })
-  return rows
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Fence } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny } from '@berth/platform/storage/postgres/database.ts'
 
 /** Frees the Session's execution: from here on the database takes no write of the worker that held it. */
 export async function releaseFence(tx: Queryable, key: SessionKey): Promise<void> {
@@ -39,7 +39,7 @@ export async function keepFenceToSeal(tx: Queryable, key: SessionKey, runId: str
  * @returns true if there was one
  */
 export async function offerParked(tx: Queryable, key: SessionKey, runId: string): Promise<boolean> {
-  const { rows } = await tx.query({
+  return await queryAny(tx, {
     text: `
       update executions e set task = 'run', run_id = r.id, attempt = r.attempts, expires_at = 'epoch'
       from runs r
@@ -48,7 +48,6 @@ export async function offerParked(tx: Queryable, key: SessionKey, runId: string)
       returning 1`,
     values: [key.organizationId, key.sessionId, runId],
   })
-  return rows.length > 0
 }
 
 /**
@@ -57,7 +56,7 @@ export async function offerParked(tx: Queryable, key: SessionKey, runId: string)
  * @returns false if no Run has ended, or a worker holds the Session
  */
 export async function offerSeal(tx: Queryable, key: SessionKey): Promise<boolean> {
-  const { rows } = await tx.query({
+  return await queryAny(tx, {
     text: `
       with newest as (
         update runs r set handovers = 0
@@ -74,7 +73,6 @@ export async function offerSeal(tx: Queryable, key: SessionKey): Promise<boolean
       returning 1`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows.length > 0
 }
 
 /** Returns the fence of a Session, or null while nothing executes. */

@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { cutText } from '../log/bounded-text.ts'
 
 /** Number of messages read, and bytes of them that are told. */
@@ -51,7 +51,7 @@ async function listMessages(
   without: string | null,
   until: number | null,
 ): Promise<readonly Message[]> {
-  const { rows } = await db.query<Message>({
+  return await queryRows<Message>(db, {
     text: `
       select envelope::jsonb #>> '{data,role}' as role, envelope::jsonb #>> '{data,text}' as text
       from events
@@ -66,7 +66,6 @@ async function listMessages(
       order by sequence desc limit $3`,
     values: [key.organizationId, key.sessionId, MESSAGES, without, until],
   })
-  return rows
 }
 
 /** Returns a fork's recap of the other Session; null for another Session, and after a reset. */

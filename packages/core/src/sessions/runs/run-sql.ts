@@ -1,6 +1,6 @@
 import type { Effort } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import { movedIn } from '@berth/platform/storage/postgres/moved-in.ts'
 import type { RunUsage } from '../../accounting/usage-of-run.ts'
 import type { OpenCall } from './open-calls.ts'
@@ -8,12 +8,11 @@ import type { Outcome, RunRow } from './run.ts'
 import type { RunTime } from './run-time-sql.ts'
 
 export async function findRun(db: Queryable, key: SessionKey, runId: string): Promise<RunRow | null> {
-  const { rows } = await db.query<RunRow>({
+  return await queryRow<RunRow>(db, {
     name: 'find-run',
     text: 'select * from runs where organization_id = $1 and session_id = $2 and id = $3',
     values: [key.organizationId, key.sessionId, runId],
   })
-  return rows[0] ?? null
 }
 
 /**
@@ -21,12 +20,11 @@ export async function findRun(db: Queryable, key: SessionKey, runId: string): Pr
  * lock first. Claiming takes the Run's lock alone, so the two cannot wait for each other.
  */
 export async function lockRun(tx: Queryable, key: SessionKey, runId: string): Promise<RunRow | null> {
-  const { rows } = await tx.query<RunRow>({
+  return await queryRow<RunRow>(tx, {
     name: 'lock-run',
     text: 'select * from runs where organization_id = $1 and session_id = $2 and id = $3 for update',
     values: [key.organizationId, key.sessionId, runId],
   })
-  return rows[0] ?? null
 }
 
 /**
@@ -78,7 +76,7 @@ export async function finishRun(
   { used, time }: { readonly used: RunUsage | null; readonly time: RunTime | null },
   now: Date,
 ): Promise<FinishedRun | null> {
-  const { rows } = await tx.query<FinishedRun>({
+  return await queryRow<FinishedRun>(tx, {
     name: 'finish-run',
     text: `
       with kept as (
@@ -111,7 +109,6 @@ export async function finishRun(
       time,
     ],
   })
-  return rows[0] ?? null
 }
 
 /** Removes the open tool calls from a Run and returns them. */
@@ -156,7 +153,7 @@ export async function requeueRun(
 
 /** Returns true if another Run has begun since the Session began, or was reset: its work is lost with the sandbox. */
 export async function hasEarlierWork(db: Queryable, key: SessionKey, runId: string | null): Promise<boolean> {
-  const { rows } = await db.query({
+  return await queryAny(db, {
     text: `
       select 1 from sessions s
       join turns t on t.organization_id = s.organization_id and t.session_id = s.id and t.sequence >= s.fresh_from_turn
@@ -164,7 +161,6 @@ export async function hasEarlierWork(db: Queryable, key: SessionKey, runId: stri
       where s.organization_id = $1 and s.id = $2 and r.id is distinct from $3 and r.started_at is not null limit 1`,
     values: [key.organizationId, key.sessionId, runId],
   })
-  return rows.length > 0
 }
 
 /** Marks the attempt as begun in a sandbox. */

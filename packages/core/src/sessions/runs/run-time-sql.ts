@@ -1,6 +1,6 @@
 import type { Run } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 
 /** What the time of a Run went into. */
 export type RunTime = NonNullable<Run['time']>
@@ -22,7 +22,7 @@ export async function readRunTime(
   runId: string,
   now: Date,
 ): Promise<RunTime | null> {
-  const { rows } = await db.query<RunTime>({
+  return await queryRow<RunTime>(db, {
     name: 'read-run-time',
     text: `
       with run as (
@@ -75,5 +75,4 @@ export async function readRunTime(
       from parts, platform`,
     values: [organizationId, sessionId, runId, now],
   })
-  return rows[0] ?? null
 }

@@ -1,6 +1,6 @@
 import type { Effort, Plan } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { movedIn } from '@berth/platform/storage/postgres/moved-in.ts'
 import { statementName } from '@berth/platform/storage/postgres/statement-name.ts'
 import { continuationRun } from '../../checkpoints/continuation-run.ts'
@@ -38,12 +38,11 @@ const selectFrom = (sessions: string): string => `
 
 /** Reads a Session without locking it. */
 export async function findSession(db: Queryable, key: SessionKey): Promise<SessionRow | null> {
-  const { rows } = await db.query<SessionRow>({
+  return await queryRow<SessionRow>(db, {
     name: 'find-session',
     text: `${selectFrom('sessions')} where s.organization_id = $1 and s.id = $2`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows[0] ?? null
 }
 
 /** Reads Sessions of an organization, in no particular order; those that are not there are left out. */
@@ -52,12 +51,11 @@ export async function findSessions(
   organizationId: string,
   ids: readonly string[],
 ): Promise<readonly SessionRow[]> {
-  const { rows } = await db.query<SessionRow>({
+  return await queryRows<SessionRow>(db, {
     name: 'find-sessions',
     text: `${selectFrom('sessions')} where s.organization_id = $1 and s.id = any($2::uuid[])`,
     values: [organizationId, ids],
   })
-  return rows
 }
 
 /**
@@ -148,7 +146,7 @@ export interface NewSession {
  * Inserts a Session; returns false if its id is taken. A racing insert of the same id waits for the first to commit.
  */
 export async function insertSession(tx: Queryable, session: NewSession): Promise<boolean> {
-  const { rows } = await tx.query({
+  return await queryAny(tx, {
     name: 'insert-session',
     text: `
       insert into sessions (organization_id, id, owner_kind, owner_id, request_hash, title, origin, model, runtime,
@@ -180,17 +178,15 @@ export async function insertSession(tx: Queryable, session: NewSession): Promise
       session.titleIsDerived ?? false,
     ],
   })
-  return rows.length > 0
 }
 
 /** True if a Session had this id and was purged. Ask after an insert: a purge that it waited for is then visible. */
 export async function isPurged(tx: Queryable, key: SessionKey): Promise<boolean> {
-  const { rows } = await tx.query({
+  return await queryAny(tx, {
     name: 'find-purged-session',
     text: 'select 1 from purged_sessions where organization_id = $1 and id = $2',
     values: [key.organizationId, key.sessionId],
   })
-  return rows.length > 0
 }
 
 export async function updateSession(

@@ -1,15 +1,14 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import type { StatementKeyRow } from './statement-key.ts'
 
 /** Lists all keys that have signed statements, or will, oldest first. There are a dozen a year. */
 export async function listStatementKeys(db: Queryable): Promise<readonly StatementKeyRow[]> {
-  const { rows } = await db.query<StatementKeyRow>({
+  return await queryRows<StatementKeyRow>(db, {
     name: 'list-statement-keys',
     text: `
       select kid, public_jwk, sealed_private, signs_from, signs_until, revoked_at
       from statement_keys order by signs_from, created_at, kid`,
   })
-  return rows
 }
 
 /** Locks the table against other processes until the transaction ends, so that only one makes the next key. */
@@ -38,9 +37,8 @@ export async function destroyPrivateHalves(tx: Queryable, now: Date): Promise<vo
 
 /** Takes a key back: nothing that it has signed counts from then on. @returns false if there is none to take back */
 export async function revokeStatementKey(db: Queryable, kid: string, now: Date): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     text: 'update statement_keys set revoked_at = $2, sealed_private = null where kid = $1 and revoked_at is null',
     values: [kid, now],
   })
-  return rowCount > 0
 }

@@ -1,6 +1,6 @@
 import type { AgentChange } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 /** Most Runs and most decisions that a statement lists. */
 export const MOST_LISTED = 1000
@@ -74,13 +74,12 @@ export async function listRuntimes(
   db: Queryable,
   key: SessionKey,
 ): Promise<readonly { readonly id: string; readonly release: string | null }[]> {
-  const { rows } = await db.query<{ id: string; release: string | null }>({
+  return await queryRows<{ id: string; release: string | null }>(db, {
     text: `
       select distinct runtime as id, release_sha as release from leases
       where organization_id = $1 and session_id = $2 order by 1, 2`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows
 }
 
 /** Returns the digests of Artifacts of the Session, by their ids. */

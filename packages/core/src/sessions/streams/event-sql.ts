@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 /** An Event as the database stores it: its sequence and its text, which nothing serialises again. */
 export interface StoredEvent {
@@ -17,7 +17,7 @@ export async function listEventsAfter(
   after: number,
   limit: number,
 ): Promise<StoredEvent[]> {
-  const { rows } = await db.query<StoredEvent>({
+  return await queryRows<StoredEvent>(db, {
     name: 'list-events',
     text: `
       select sequence, envelope from events
@@ -25,7 +25,6 @@ export async function listEventsAfter(
       order by sequence limit $4`,
     values: [key.organizationId, key.sessionId, after, limit],
   })
-  return rows
 }
 
 /**
@@ -49,7 +48,7 @@ export async function listWithin(
   most: { readonly events: number; readonly bytes: number },
   values: readonly unknown[] = [],
 ): Promise<StoredEvent[]> {
-  const { rows } = await db.query<StoredEvent>({
+  return await queryRows<StoredEvent>(db, {
     name,
     text: `
       select sequence, envelope from (
@@ -64,7 +63,6 @@ export async function listWithin(
       order by sequence`,
     values: [organizationId, sessionId, most.events, most.bytes, ...values],
   })
-  return rows
 }
 
 /** The owner of a log and its newest sequence. */
@@ -76,14 +74,13 @@ export interface LogHead {
 }
 
 export async function readLogHead(db: Queryable, key: SessionKey): Promise<LogHead | null> {
-  const { rows } = await db.query<LogHead>({
+  return await queryRow<LogHead>(db, {
     name: 'read-log-head',
     text: `
       select organization_id, owner_id, is_trial, last_event_sequence from sessions
       where organization_id = $1 and id = $2`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows[0] ?? null
 }
 
 /** A page of a log with its head, in one round trip. */
@@ -105,7 +102,7 @@ export async function readLogPage(
   after: number,
   limit: number,
 ): Promise<LogPage | null> {
-  const { rows } = await db.query<LogPage>({
+  return await queryRow<LogPage>(db, {
     name: 'read-log-page',
     text: `
       select organization_id, owner_id, is_trial, last_event_sequence, page.*
@@ -119,7 +116,6 @@ export async function readLogPage(
       where organization_id = $1 and id = $2`,
     values: [key.organizationId, key.sessionId, after, limit],
   })
-  return rows[0] ?? null
 }
 
 /** Returns the newest sequence of a Session; 0 before its first Event. */

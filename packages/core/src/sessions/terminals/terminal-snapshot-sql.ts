@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import type { TerminalEnd } from './terminal-sql.ts'
 
 /**
@@ -37,7 +37,7 @@ export async function readTerminalSnapshot(
   now: Date,
   idleSince: Date,
 ): Promise<TerminalSnapshot | null> {
-  const { rows } = await db.query<TerminalSnapshot>({
+  return await queryRow<TerminalSnapshot>(db, {
     name: 'read-terminal-standing',
     text: `
       select t.state, t.end_reason, t.holder_id, l.ended_at is not null as is_lost, ${stands} as stands
@@ -45,7 +45,6 @@ export async function readTerminalSnapshot(
       where t.id = $1`,
     values: [id, now, idleSince, new Date(now.getTime() - STEP_UP_MS)],
   })
-  return rows[0] ?? null
 }
 
 /** Lists live terminals of hosts whose persons may not use them any more, looked at or not. */

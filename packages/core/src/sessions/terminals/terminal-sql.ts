@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 
 /** A terminal of a person in a sandbox, or its preview. */
@@ -115,7 +115,7 @@ export async function extendPreview(
 
 /** Reads the preview of a lease: the one that stands, or one that could not be started, until its time is over. */
 export async function findPreviewTerminal(db: Queryable, leaseId: string, now: Date): Promise<TerminalRow | null> {
-  const { rows } = await db.query<TerminalRow>({
+  return await queryRow<TerminalRow>(db, {
     name: 'find-preview-terminal',
     text: `
       select * from terminals
@@ -123,7 +123,6 @@ export async function findPreviewTerminal(db: Queryable, leaseId: string, now: D
       order by created_at desc limit 1`,
     values: [leaseId, now],
   })
-  return rows[0] ?? null
 }
 
 /** Ends the previews whose time is over. @returns their ids */
@@ -146,14 +145,13 @@ export async function findIdleTerminal(
   leaseId: string,
   now: Date,
 ): Promise<Pick<TerminalRow, 'id' | 'lease_id'> | null> {
-  const { rows } = await tx.query<Pick<TerminalRow, 'id' | 'lease_id'>>({
+  return await queryRow<Pick<TerminalRow, 'id' | 'lease_id'>>(tx, {
     name: 'find-idle-terminal',
     text: `
       select id, lease_id from terminals where lease_id = $1 and ended_at is null and awake_until <= $2
       order by awake_until limit 1`,
     values: [leaseId, now],
   })
-  return rows[0] ?? null
 }
 
 /** Counts the live terminals of a lease. */
@@ -209,7 +207,7 @@ export async function takeTicket(
   db: Queryable,
   { id, digest, origin, now, awakeUntil }: { id: string; digest: Buffer; origin: string; now: Date; awakeUntil: Date },
 ): Promise<TerminalRow | null> {
-  const { rows } = await db.query<TerminalRow>({
+  return await queryRow<TerminalRow>(db, {
     name: 'take-ticket',
     text: `
       update terminals set ticket_digest = null, ticket_expires_at = null, awake_until = greatest(awake_until, $5),
@@ -219,7 +217,6 @@ export async function takeTicket(
       returning *`,
     values: [id, digest, origin, now, awakeUntil],
   })
-  return rows[0] ?? null
 }
 
 /**
@@ -251,14 +248,13 @@ export async function findTerminal(
   db: Queryable,
   { organizationId, personId, id }: { organizationId: string; personId: string; id: string },
 ): Promise<TerminalRow | null> {
-  const { rows } = await db.query<TerminalRow>({
+  return await queryRow<TerminalRow>(db, {
     name: 'find-terminal',
     text: `
       select * from terminals
       where id = $1 and organization_id = $2 and (person_id = $3 or preview_ends_at is not null)`,
     values: [id, organizationId, personId],
   })
-  return rows[0] ?? null
 }
 
 /** Keeps the sandbox of a live terminal running until a time. */
@@ -326,14 +322,13 @@ export async function settleEnd(db: Queryable, id: string): Promise<void> {
 
 /** Lists ended terminals of hosts whose shells may still run. */
 export async function listOwedEnds(db: Queryable, hosts: readonly string[]): Promise<readonly PlacedTerminal[]> {
-  const { rows } = await db.query<PlacedTerminal>({
+  return await queryRows<PlacedTerminal>(db, {
     name: 'list-owed-ends',
     text: `
       select t.*, l.host from terminals t join leases l on l.id = t.lease_id
       where t.end_owed and l.host = any ($1) and l.state = 'attached' order by t.ended_at`,
     values: [hosts],
   })
-  return rows
 }
 
 /** Ends the terminals of leases that have ended. @returns their ids */
@@ -356,7 +351,7 @@ export async function listAwake(
   hosts: readonly string[],
   now: Date,
 ): Promise<readonly PlacedTerminal[]> {
-  const { rows } = await db.query<PlacedTerminal>({
+  return await queryRows<PlacedTerminal>(db, {
     name: 'list-awake-terminals',
     text: `
       select t.*, l.host from terminals t join leases l on l.id = t.lease_id
@@ -364,17 +359,15 @@ export async function listAwake(
       order by t.created_at`,
     values: [hosts, now],
   })
-  return rows
 }
 
 /** Returns whether a lease has a terminal that somebody looks at, or a preview, so that its sandbox has to run. */
 export async function isKeptAwake(db: Queryable, leaseId: string, now: Date): Promise<boolean> {
-  const { rows } = await db.query({
+  return await queryAny(db, {
     name: 'is-kept-awake',
     text: 'select 1 from terminals where lease_id = $1 and ended_at is null and awake_until > $2 limit 1',
     values: [leaseId, now],
   })
-  return rows.length > 0
 }
 
 /** Deletes terminals that ended before a time. @returns how many there were */

@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny } from '@berth/platform/storage/postgres/database.ts'
 
 /**
  * Lists attached leases of hosts whose terminals nobody looks at any more, and in which somebody typed since they were
@@ -27,17 +27,16 @@ const isUnsealed = (lease: string, now: string): string => `exists (
 
 /** Returns whether a lease has work of a terminal that no checkpoint has. */
 export async function hasUnsealed(tx: Queryable, leaseId: string, now: Date): Promise<boolean> {
-  const { rows } = await tx.query({
+  return await queryAny(tx, {
     name: 'has-unsealed-terminals',
     text: `select 1 from leases l where l.id = $1 and ${isUnsealed('l', '$2')}`,
     values: [leaseId, now],
   })
-  return rows.length > 0
 }
 
 /** Returns the same, without what programs did in open terminals since a seal of what was typed there was asked for. */
 export async function hasUnsealedTyping(tx: Queryable, leaseId: string, now: Date): Promise<boolean> {
-  const { rows } = await tx.query({
+  return await queryAny(tx, {
     name: 'has-unsealed-typing',
     text: `
       select 1 from leases l where l.id = $1 and ${isUnsealed('l', '$2')} and exists (
@@ -46,7 +45,6 @@ export async function hasUnsealedTyping(tx: Queryable, leaseId: string, now: Dat
           and (t.ended_at is not null or t.seal_requested_at is null or t.typed_at > t.seal_requested_at))`,
     values: [leaseId, now],
   })
-  return rows.length > 0
 }
 
 /** Notes that a worker was asked to seal the work of a lease's terminals. It is asked once for the same work. */

@@ -1,6 +1,12 @@
 import type { TrialStop } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import {
+  type Queryable,
+  queryAny,
+  queryChanged,
+  queryRow,
+  queryRows,
+} from '@berth/platform/storage/postgres/database.ts'
 import type { LeaseRow } from '../leases/lease-sql.ts'
 import type { SessionRow } from '../session/session.ts'
 
@@ -45,7 +51,7 @@ export async function countLiveTrials(tx: Queryable, organizationId: string): Pr
 }
 
 export async function findTrial(db: Queryable, key: SessionKey): Promise<TrialRow | null> {
-  const { rows } = await db.query<TrialRow>({
+  return await queryRow<TrialRow>(db, {
     name: 'find-trial',
     text: `
       select t.organization_id, t.session_id, t.expires_at, t.ended_at, t.outcome, s.owner_kind, s.owner_id, s.initiated_by,
@@ -65,7 +71,6 @@ export async function findTrial(db: Queryable, key: SessionKey): Promise<TrialRo
       where t.organization_id = $1 and t.session_id = $2`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows[0] ?? null
 }
 
 /** Notes that somebody follows a live trial. Never shortens what another follower has noted. */
@@ -81,13 +86,12 @@ export async function watchTrial(db: Queryable, key: SessionKey, until: Date): P
 
 /** Ends a trial. @returns false if it has ended already, or is none */
 export async function finishTrial(tx: Queryable, key: SessionKey, outcome: TrialOutcome, now: Date): Promise<boolean> {
-  const { rowCount } = await tx.query({
+  return await queryChanged(tx, {
     text: `
       update environment_trials set ended_at = $4, outcome = $3
       where organization_id = $1 and session_id = $2 and ended_at is null`,
     values: [key.organizationId, key.sessionId, outcome, now],
   })
-  return rowCount > 0
 }
 
 export interface LapsedTrial extends SessionKey {
@@ -96,7 +100,7 @@ export interface LapsedTrial extends SessionKey {
 
 /** Lists live trials that are past their bound, or that nobody follows any more. */
 export async function findLapsedTrials(db: Queryable, now: Date, limit: number): Promise<readonly LapsedTrial[]> {
-  const { rows } = await db.query<LapsedTrial>({
+  return await queryRows<LapsedTrial>(db, {
     text: `
       select organization_id as "organizationId", session_id as "sessionId",
         case when expires_at <= $1 then 'overdue' else 'unwatched' end as stop
@@ -104,16 +108,14 @@ export async function findLapsedTrials(db: Queryable, now: Date, limit: number):
       order by least(expires_at, watched_until) limit $2`,
     values: [now, limit],
   })
-  return rows
 }
 
 /** Returns whether a live trial is past its bound, or no longer followed. The caller holds the Session's lock. */
 export async function hasLapsed(tx: Queryable, key: SessionKey, now: Date): Promise<boolean> {
-  const { rows } = await tx.query({
+  return await queryAny(tx, {
     text: `
       select 1 from environment_trials
       where organization_id = $1 and session_id = $2 and ended_at is null and least(expires_at, watched_until) <= $3`,
     values: [key.organizationId, key.sessionId, now],
   })
-  return rows.length > 0
 }

@@ -1,15 +1,14 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { movedIn } from '@berth/platform/storage/postgres/moved-in.ts'
 import type { StoredFile, TurnRow } from './turn.ts'
 
 export async function findTurn(db: Queryable, key: SessionKey, turnId: string): Promise<TurnRow | null> {
-  const { rows } = await db.query<TurnRow>({
+  return await queryRow<TurnRow>(db, {
     name: 'find-turn',
     text: 'select * from turns where organization_id = $1 and session_id = $2 and id = $3',
     values: [key.organizationId, key.sessionId, turnId],
   })
-  return rows[0] ?? null
 }
 
 /** Lists the files of a Session's Turns that have one of these hashes, one for each. */
@@ -31,14 +30,13 @@ export async function listFilesByHash(
 
 /** Lists Turns after a sequence, in order, on the sequence's unique key. The cursor may exceed the column's range. */
 export async function listTurnsAfter(db: Queryable, key: SessionKey, after: number, limit: number): Promise<TurnRow[]> {
-  const { rows } = await db.query<TurnRow>({
+  return await queryRows<TurnRow>(db, {
     name: 'list-turns',
     text: `
       select * from turns where organization_id = $1 and session_id = $2 and sequence > $3::bigint
       order by sequence limit $4`,
     values: [key.organizationId, key.sessionId, after, limit],
   })
-  return rows
 }
 
 /**
@@ -88,14 +86,13 @@ export async function insertTurnRow(
 
 /** Lists the Turns that a Run's agent is still to be given, in order, on `turns_steering`. */
 export async function listSteering(db: Queryable, key: SessionKey, runId: string): Promise<TurnRow[]> {
-  const { rows } = await db.query<TurnRow>({
+  return await queryRows<TurnRow>(db, {
     name: 'list-steering',
     text: `
       select * from turns where organization_id = $1 and session_id = $2 and run_id = $3 and steering = 'waiting'
       order by sequence`,
     values: [key.organizationId, key.sessionId, runId],
   })
-  return rows
 }
 
 /** Marks Turns that the conversation of a Run's agent has. */

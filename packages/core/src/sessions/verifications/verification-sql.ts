@@ -1,6 +1,6 @@
 import type { CheckResult } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import type { VerificationRow } from './verification.ts'
 
 async function first(db: Queryable, text: string, values: readonly unknown[]): Promise<VerificationRow | null> {
@@ -31,7 +31,7 @@ export async function listVerifications(
   before: { readonly updatedAt: Date; readonly id: string } | null,
   limit: number,
 ): Promise<VerificationRow[]> {
-  const { rows } = await db.query<VerificationRow>({
+  return await queryRows<VerificationRow>(db, {
     text: `
       select * from verifications
       where organization_id = $1 and session_id = $2
@@ -39,7 +39,6 @@ export async function listVerifications(
       order by created_at desc, id desc limit $5`,
     values: [key.organizationId, key.sessionId, before?.updatedAt ?? null, before?.id ?? null, limit],
   })
-  return rows
 }
 
 type Checked = Pick<VerificationRow, 'tree' | 'environment_id' | 'environment_revision' | 'checks_digest'>
@@ -110,14 +109,13 @@ export async function listOverdue(
   since: { readonly queued: Date; readonly running: Date },
   limit: number,
 ): Promise<VerificationRow[]> {
-  const { rows } = await db.query<VerificationRow>({
+  return await queryRows<VerificationRow>(db, {
     text: `
       select * from verifications
       where ended_at is null and (state = 'queued' and created_at <= $1 or started_at <= $2)
       order by created_at limit $3`,
     values: [since.queued, since.running, limit],
   })
-  return rows
 }
 
 /** Inserts a verification as the Session's newest, whatever the clocks say. The caller holds the Session's lock. */
@@ -169,7 +167,7 @@ export async function markRunning(
   by: Pick<VerificationRow, 'environment_revision' | 'checks_digest' | 'lease_id' | 'results'>,
   now: Date,
 ): Promise<(VerificationRow & { readonly had_begun: boolean }) | null> {
-  const { rows } = await tx.query<VerificationRow & { readonly had_begun: boolean }>({
+  return await queryRow<VerificationRow & { readonly had_begun: boolean }>(tx, {
     text: `
       with before as (
         select state from verifications where organization_id = $1 and session_id = $2 and id = $3 for update
@@ -190,7 +188,6 @@ export async function markRunning(
       now,
     ],
   })
-  return rows[0] ?? null
 }
 
 /** Records how a check goes. */
@@ -230,14 +227,13 @@ export async function cancelOpen(
   id: string | null,
   now: Date,
 ): Promise<readonly VerificationRow[]> {
-  const { rows } = await tx.query<VerificationRow>({
+  return await queryRows<VerificationRow>(tx, {
     text: `
       update verifications set state = 'cancelled', ended_at = $3
       where organization_id = $1 and session_id = $2 and ended_at is null and ($4::uuid is null or id = $4)
       returning *`,
     values: [key.organizationId, key.sessionId, now, id],
   })
-  return rows
 }
 
 /** Returns what the newest apply in a hidden Session's log says of its failure. */

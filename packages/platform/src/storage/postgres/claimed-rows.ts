@@ -1,4 +1,4 @@
-import type { Queryable } from './database.ts'
+import { type Queryable, queryChanged, queryRow, queryRows } from './database.ts'
 
 /**
  * A table whose rows are work. It has the columns `claim` (a unique token), `claimed_until`, and, if its rows can be
@@ -55,21 +55,19 @@ export class ClaimedRows<Row extends object> {
     limit: number,
     values: readonly unknown[] = [],
   ): Promise<(Row & Joined & Claimed)[]> {
-    const { rows } = await db.query<Row & Joined & Claimed>({
+    return await queryRows<Row & Joined & Claimed>(db, {
       name: `claim-${this.#work}`,
       text: this.#claim,
       values: [by.now, by.until, limit, ...values],
     })
-    return rows
   }
 
   /** Renews a claim; false if another worker has replaced it, or the row has ended. */
   async renew(db: Queryable, claim: string, until: Date): Promise<boolean> {
-    const { rowCount } = await db.query({
+    return await queryChanged(db, {
       text: `update ${this.#table} set claimed_until = $2 where claim = $1`,
       values: [claim, until],
     })
-    return rowCount > 0
   }
 
   /** Renews claims, and returns those that are still held. */
@@ -98,13 +96,12 @@ export class ClaimedRows<Row extends object> {
    */
   async release(db: Queryable, claim: string, columns: Partial<Row>): Promise<Row | null> {
     const written = Object.keys(columns).map((column, index) => `${name(column)} = $${index + 2}, `)
-    const { rows } = await db.query<Row>({
+    return await queryRow<Row>(db, {
       text: `
         update ${this.#table} set ${written.join('')}claim = null, claimed_until = null
         where claim = $1 returning *`,
       values: [claim, ...Object.values(columns)],
     })
-    return rows[0] ?? null
   }
 }
 

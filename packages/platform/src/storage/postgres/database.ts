@@ -43,3 +43,25 @@ export interface Database extends Queryable {
    */
   transaction<T>(work: (transaction: Queryable) => Promise<T>, options?: TransactionOptions): Promise<T>
 }
+
+/** Returns all rows of a statement. */
+export async function queryRows<Row>(db: Queryable, statement: Statement): Promise<Row[]> {
+  const { rows } = await db.query<Row>(statement)
+  return rows
+}
+
+/** Returns the first row of a statement; null if there is none. */
+export async function queryRow<Row>(db: Queryable, statement: Statement): Promise<Row | null> {
+  const [row = null] = await queryRows<Row>(db, statement)
+  return row
+}
+
+/** Returns true if a statement returns a row. */
+export async function queryAny(db: Queryable, statement: Statement): Promise<boolean> {
+  return (await queryRow(db, statement)) !== null
+}
+
+/** Returns true if a statement changed a row. */
+export async function queryChanged(db: Queryable, statement: Statement): Promise<boolean> {
+  return (await db.query(statement)).rowCount > 0
+}

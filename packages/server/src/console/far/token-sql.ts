@@ -1,5 +1,5 @@
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 
 /** The tokens of a browser's session, as they are stored. */
 export interface TokenColumns {
@@ -9,13 +9,12 @@ export interface TokenColumns {
 
 /** Reads the tokens of a session; null if it has none, or is no more. */
 export async function readTokens(db: Queryable, sessionId: string): Promise<TokenColumns | null> {
-  const { rows } = await db.query<TokenColumns>({
+  return await queryRow<TokenColumns>(db, {
     name: 'read-console-tokens',
     text: `
       select sealed_tokens, tokens_expire_at from console_sessions where id = $1 and sealed_tokens is not null`,
     values: [sessionId],
   })
-  return rows[0] ?? null
 }
 
 /** Stores the tokens of a session. Does nothing if the session is no more. */

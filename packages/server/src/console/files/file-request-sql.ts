@@ -1,6 +1,6 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 
 /** Nobody waits for requests that are older than this. */
 export const REQUEST_SECONDS = 30
@@ -36,12 +36,11 @@ export async function takeFileAnswer(
   db: Queryable,
   id: string,
 ): Promise<Pick<FileRequestRow, 'answer' | 'content'> | null> {
-  const { rows } = await db.query<Pick<FileRequestRow, 'answer' | 'content'>>({
+  return await queryRow<Pick<FileRequestRow, 'answer' | 'content'>>(db, {
     name: 'take-file-answer',
     text: 'delete from file_requests where id = $1 and answered_at is not null returning answer, content',
     values: [id],
   })
-  return rows[0] ?? null
 }
 
 export async function deleteFileRequest(db: Queryable, id: string): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny, queryRow } from '@berth/platform/storage/postgres/database.ts'
 
 /** A connection that a browser has begun. */
 interface Begun {
@@ -29,14 +29,13 @@ export async function takeBegun(
   db: Queryable,
   by: { readonly stateDigest: Buffer; readonly browserSessionId: string; readonly now: Date },
 ): Promise<Begun | null> {
-  const { rows } = await db.query<Begun>({
+  return await queryRow<Begun>(db, {
     name: 'take-host-people-begun',
     text: `
       delete from host_people_begun where state_digest = $1 and console_session_id = $2 and expires_at > $3
       returning host, verifier, return_to as "returnTo"`,
     values: [by.stateDigest, by.browserSessionId, by.now],
   })
-  return rows[0] ?? null
 }
 
 /** Deletes what can no longer be finished. */
@@ -49,10 +48,9 @@ export async function forgetBegun(db: Queryable, now: Date): Promise<void> {
  * waits, and then sees what was connected.
  */
 export async function holdsSignIn(tx: Queryable, signInId: string): Promise<boolean> {
-  const { rows } = await tx.query({
+  return await queryAny(tx, {
     name: 'hold-sign-in',
     text: 'select 1 from sign_ins where id = $1 and ended_at is null for share',
     values: [signInId],
   })
-  return rows.length > 0
 }

@@ -1,6 +1,6 @@
 import type { Health } from '@berth/contract'
 import { takes } from '@berth/core/runtimes/own-hosts.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 
 /** Queued Runs, and live sandboxes, that are listed one by one. */
 const [LISTED_RUNS, LISTED_LEASES] = [20, 100]
@@ -24,7 +24,7 @@ export interface HostRow {
  * and those that still hold one, since the organization was bound to its own.
  */
 export async function listHosts(db: Queryable, organizationId: string, since: Date): Promise<readonly HostRow[]> {
-  const { rows } = await db.query<HostRow>({
+  return await queryRows<HostRow>(db, {
     name: 'list-hosts',
     text: `
       select ${nameOf('h')} as host, h.seen_at, h.runtimes, h.packages_fault, count(l.id)::integer as leases,
@@ -35,7 +35,6 @@ export async function listHosts(db: Queryable, organizationId: string, since: Da
       group by h.id having ${takes('h', '$1')} or count(l.id) > 0 order by h.id`,
     values: [organizationId, since],
   })
-  return rows
 }
 
 export interface ActiveRow {
@@ -45,14 +44,13 @@ export interface ActiveRow {
 
 /** Counts an organization's active Runs, on the index of active Runs. */
 export async function countActiveRuns(db: Queryable, organizationId: string): Promise<readonly ActiveRow[]> {
-  const { rows } = await db.query<ActiveRow>({
+  return await queryRows<ActiveRow>(db, {
     name: 'count-active-runs',
     text: `
       select status, count(*)::integer as count from runs
       where organization_id = $1 and ended_at is null group by status`,
     values: [organizationId],
   })
-  return rows
 }
 
 export interface QueuedRow {
@@ -63,7 +61,7 @@ export interface QueuedRow {
 
 /** Returns an organization's queued Runs that have waited longest. */
 export async function listQueuedRuns(db: Queryable, organizationId: string): Promise<readonly QueuedRow[]> {
-  const { rows } = await db.query<QueuedRow>({
+  return await queryRows<QueuedRow>(db, {
     name: 'list-queued-runs',
     text: `
       select r.session_id, s.title, r.queued_at from runs r
@@ -72,7 +70,6 @@ export async function listQueuedRuns(db: Queryable, organizationId: string): Pro
       order by r.queued_at limit ${LISTED_RUNS}`,
     values: [organizationId],
   })
-  return rows
 }
 
 /**
@@ -84,7 +81,7 @@ export async function countEndedRuns(
   organizationId: string,
   since: Date,
 ): Promise<readonly { readonly status: keyof Health['ended']; readonly count: number }[]> {
-  const { rows } = await db.query<{ status: keyof Health['ended']; count: number }>({
+  return await queryRows<{ status: keyof Health['ended']; count: number }>(db, {
     name: 'count-ended-runs',
     text: `
       with moved as (
@@ -99,7 +96,6 @@ export async function countEndedRuns(
       group by r.status`,
     values: [organizationId, since],
   })
-  return rows
 }
 
 export interface LeaseRow {
@@ -117,7 +113,7 @@ export interface LeaseRow {
 
 /** Returns an organization's live leases, the newest first. */
 export async function listLiveLeases(db: Queryable, organizationId: string): Promise<readonly LeaseRow[]> {
-  const { rows } = await db.query<LeaseRow>({
+  return await queryRows<LeaseRow>(db, {
     name: 'list-live-leases',
     text: `
       select l.session_id, s.title, coalesce(${nameOf('h')}, l.host) as host, l.runtime, l.state, l.created_at, l.expires_at,
@@ -131,7 +127,6 @@ export async function listLiveLeases(db: Queryable, organizationId: string): Pro
       order by l.created_at desc, l.id limit ${LISTED_LEASES}`,
     values: [organizationId],
   })
-  return rows
 }
 
 export interface BacklogRow {
@@ -142,7 +137,7 @@ export interface BacklogRow {
 
 /** Counts what waits to be done for an organization, on the partial indexes of what is open. */
 export async function listBacklogs(db: Queryable, organizationId: string): Promise<readonly BacklogRow[]> {
-  const { rows } = await db.query<BacklogRow>({
+  return await queryRows<BacklogRow>(db, {
     name: 'list-backlogs',
     text: `
       select 'workspace' as kind, count(*)::integer as waiting, min(requested_at) as oldest_at
@@ -162,7 +157,6 @@ export async function listBacklogs(db: Queryable, organizationId: string): Promi
         where i.organization_id = $1`,
     values: [organizationId],
   })
-  return rows
 }
 
 /** Counts an organization's requests to models since a time, on `gateway_requests_of_organization`. */

@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 
 export interface NextTurnRow {
   readonly turn_id: string
@@ -17,7 +17,7 @@ export interface DueNextTurn extends SessionKey {
 
 /** Reads the message that waits in a Session, or that was given back. */
 export async function findNextTurn(db: Queryable, key: SessionKey): Promise<NextTurnRow | null> {
-  const { rows } = await db.query<NextTurnRow>({
+  return await queryRow<NextTurnRow>(db, {
     name: 'find-next-turn',
     text: `
       select n.turn_id, n.message, n.author_id, p.name as author_name, n.written_at, n.refused_code
@@ -25,7 +25,6 @@ export async function findNextTurn(db: Queryable, key: SessionKey): Promise<Next
       where n.organization_id = $1 and n.session_id = $2`,
     values: [key.organizationId, key.sessionId],
   })
-  return rows[0] ?? null
 }
 
 /** Writes the message that waits in a Session, which the caller has locked. */

@@ -1,5 +1,5 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import type { PreviewHost } from './preview-host.ts'
 
 /** What a preview shows: a port of a sandbox, or an artifact. */
@@ -58,14 +58,13 @@ export async function takePreviewTicket(
   digests: { readonly ticket: Buffer; readonly secret: Buffer },
   now: Date,
 ): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     name: 'take-preview-ticket',
     text: `
       update previews set ticket_digest = null, secret_digest = $4
       where label = $1 and port is not distinct from $2 and ticket_digest = $3 and ticket_expires_at > $5`,
     values: [at.label, at.port, digests.ticket, digests.secret, now],
   })
-  return rowCount > 0
 }
 
 /**
@@ -77,7 +76,7 @@ export async function findPreview(
   at: PreviewHost & { readonly secret: Buffer },
   now: Date,
 ): Promise<ShownPreview | null> {
-  const { rows } = await db.query<ShownPreview>({
+  return await queryRow<ShownPreview>(db, {
     name: 'find-preview',
     text: `
       select l.id as lease_id, l.host, a.name, a.size_bytes, a.sha256 from previews v
@@ -91,7 +90,6 @@ export async function findPreview(
         and num_nonnulls(l.id, a.id) = 1`,
     values: [at.label, at.port, at.secret, now],
   })
-  return rows[0] ?? null
 }
 
 export async function endPreviews(db: Queryable, key: SessionKey, port: number): Promise<void> {

@@ -1,5 +1,5 @@
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import { isLive } from './subscription-sql.ts'
 
 /**
@@ -120,7 +120,7 @@ export interface PushNews {
  * @returns null if it is no news any more, or nobody may be told
  */
 export async function readNews(db: Queryable, id: string, since: Date): Promise<PushNews | null> {
-  const { rows } = await db.query<PushNews>({
+  return await queryRow<PushNews>(db, {
     name: 'read-push-news',
     text: `
       select p.sealed, p.membership_id, d.session_id, s.title, i.kind as interaction_kind, i.deadline,
@@ -145,7 +145,6 @@ export async function readNews(db: Queryable, id: string, since: Date): Promise<
           i.id is not null and p.needs_you or r.id is not null and p.run_ended))`,
     values: [id, since],
   })
-  return rows[0] ?? null
 }
 
 /** Counts at a subscription whether a push was accepted. */

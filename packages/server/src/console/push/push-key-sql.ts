@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 
 /** The key pair of the deployment as it is stored. */
 export interface PushKeyRow {
@@ -8,13 +8,12 @@ export interface PushKeyRow {
 
 /** Returns the key pair; null if none was made yet. */
 export async function findPushKey(db: Queryable): Promise<PushKeyRow | null> {
-  const { rows } = await db.query<PushKeyRow>({
+  return await queryRow<PushKeyRow>(db, {
     name: 'find-push-key',
     text: `
       select push_public_key as public_key, sealed_push_private_key as sealed_private_key
       from deployment where push_public_key is not null`,
   })
-  return rows[0] ?? null
 }
 
 /** Stores a key pair, unless another process was first. */

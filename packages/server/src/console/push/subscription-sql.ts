@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 
 /** A browser of a membership. */
@@ -50,14 +50,13 @@ export async function listSubscriptions(
   membershipId: string,
   since: Date,
 ): Promise<readonly SubscriptionRow[]> {
-  const { rows } = await db.query<SubscriptionRow>({
+  return await queryRows<SubscriptionRow>(db, {
     name: 'list-push-subscriptions',
     text: `
       select ${columns} from push_subscriptions p where membership_id = $1 and ${isLive('$2')}
       order by created_at desc, id`,
     values: [membershipId, since],
   })
-  return rows
 }
 
 /**

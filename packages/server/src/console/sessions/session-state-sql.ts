@@ -2,7 +2,7 @@ import type { MergeStatus, SessionState } from '@berth/contract'
 import { hasLostWork } from '@berth/core/sessions/session/lost-work-sql.ts'
 import type { RunStatus } from '@berth/core/sessions/session/phase.ts'
 import { statusColumns, statusJoins } from '@berth/core/sessions/session/status-sql.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { isSnoozed } from './mark-sql.ts'
 
 /** What lists show of a Session beside the Session itself, for one person. */
@@ -43,7 +43,7 @@ export async function readSessionStates(
   ids: readonly string[],
 ): Promise<readonly SessionStateRow[]> {
   if (ids.length === 0) return []
-  const { rows } = await db.query<SessionStateRow>({
+  return await queryRows<SessionStateRow>(db, {
     name: 'read-session-states',
     text: `
       select s.id, s.title, s.last_event_sequence, s.updated_at, s.archived_at is not null as archived,
@@ -81,7 +81,6 @@ export async function readSessionStates(
       order by s.updated_at, s.id`,
     values: [organizationId, personId, ids],
   })
-  return rows
 }
 
 /** Returns the organizations in which a person is a member and a Session has this id. */

@@ -1,5 +1,5 @@
 import type { BrowserSession, Permission, Role } from '@berth/contract'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 
 /** A session to be made. */
@@ -124,12 +124,11 @@ export async function readBrowserTimes(
   db: Queryable,
   sessionId: string,
 ): Promise<Pick<BrowserIdentity, 'created_at' | 'seen_at'> | null> {
-  const { rows } = await db.query<{ created_at: Date; seen_at: Date }>({
+  return await queryRow<{ created_at: Date; seen_at: Date }>(db, {
     name: 'read-console-times',
     text: 'select created_at, seen_at from console_sessions where id = $1',
     values: [sessionId],
   })
-  return rows[0] ?? null
 }
 
 /** Deletes sessions that have ended by themselves. @returns how many there were */

@@ -1,5 +1,5 @@
 import type { UsageGrouping, UsageSums } from '@berth/contract'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { statementName } from '@berth/platform/storage/postgres/statement-name.ts'
 
 /** The requests that a report is about. */
@@ -85,12 +85,11 @@ export async function reportUsage(
     union all
     select 'left', null, null, null, max(rank), 0, 0, 0, 0, 0, 0, 0, 0, 0 from ranked
     order by 1, 5, 2`
-  const { rows } = await db.query<UsageRow>({
+  return await queryRows<UsageRow>(db, {
     name: statementName('report-usage', text),
     text,
     values: valuesOf(filter),
   })
-  return rows
 }
 
 /** Returns each group of each day, the days in order and the dearest group of a day first. */
@@ -101,12 +100,11 @@ export async function listDailyUsage(db: Queryable, filter: UsageFilter): Promis
       cached as "cachedInputTokens", written as "cacheWriteTokens", output as "outputTokens", reasoning as "reasoningTokens",
       cost::float8 as "costUsd", unknown as "unknownCost"
     from daily order by day, cost desc, key`
-  const { rows } = await db.query<UsageRow>({
+  return await queryRows<UsageRow>(db, {
     name: statementName('list-daily-usage', text),
     text,
     values: valuesOf(filter),
   })
-  return rows
 }
 
 /** Returns how people call people, integrations, apps, triggers and Sessions of an organization, by id. */
