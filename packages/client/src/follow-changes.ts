@@ -1,10 +1,9 @@
 import { followerOptions } from './call-options.ts'
 import type { BerthClient } from './client.ts'
 import { EventStream } from './event-stream.ts'
-import { isPassing } from './follow.ts'
 import type { Interruption } from './follow-options.ts'
 import { parseJson } from './frames.ts'
-import { ReconnectPace } from './reconnect-pace.ts'
+import { reconnecting } from './reconnect.ts'
 
 /** A Session has moved; `list`: any may have, so read the list of Sessions. */
 export type SessionChange =
@@ -20,9 +19,6 @@ export interface FollowChangesOptions {
   readonly watchdogMs?: number
 }
 
-/** A connection that lasted this long was useful even if no Session moved. */
-const usefulMs = 10_000
-
 /**
  * Yields which of the installation's Sessions move, from now on, across every kind of broken connection. It begins with
  * `list`: whoever reads the list after that knows where every Session stood, and hears of every later change. It yields
@@ -32,36 +28,15 @@ const usefulMs = 10_000
  *
  * @throws BerthError if the service refuses for good (400, 401, 403, 404)
  */
-export async function* followChanges(options: FollowChangesOptions): AsyncGenerator<SessionChange, void, undefined> {
-  const { client, signal } = options
-  const { platform } = client
-  const pace = new ReconnectPace(() => platform.random())
-  const position: Position = { lastId: undefined, retryMs: null }
-  while (!signal?.aborted) {
-    const started = { ms: platform.now(), lastId: position.lastId }
-    let fault: unknown = null
-    try {
-      yield* changesOfConnection(options, position)
-    } catch (failure) {
-      if (signal?.aborted) return
-      if (!isPassing(failure)) throw failure
-      fault = failure
-    }
-    const useful = position.lastId !== started.lastId || platform.now() - started.ms >= usefulMs
-    const delayMs = pace.after({ useful, retryMs: position.retryMs, fault })
-    options.onInterruption?.({ fault, delayMs, failures: pace.failures })
-    try {
-      await platform.sleep(delayMs, signal)
-    } catch (failure) {
-      if (signal?.aborted) return
-      throw failure
-    }
-  }
+export function followChanges(options: FollowChangesOptions): AsyncGenerator<SessionChange, void, undefined> {
+  const position: Position = { cursor: undefined, retryMs: null }
+  const { platform } = options.client
+  return reconnecting({ ...options, platform }, position, () => changesOfConnection(options, position))
 }
 
 interface Position {
   /** Id of the last frame; undefined before the first. */
-  lastId: string | undefined
+  cursor: string | undefined
   /** Reconnection time that the last stream asked for. */
   retryMs: number | null
 }
@@ -75,7 +50,7 @@ async function* changesOfConnection(
   { client, signal, watchdogMs = 40_000 }: FollowChangesOptions,
   position: Position,
 ): AsyncGenerator<SessionChange, void, undefined> {
-  const { lastId } = position
+  const { cursor: lastId } = position
   const stream = await EventStream.open<Frame>({
     name: 'changes of sessions',
     open: call => {
@@ -98,7 +73,7 @@ async function* changesOfConnection(
       begun = true
       for (const { id, change } of step.frames) {
         yield change
-        if (id !== undefined) position.lastId = id
+        if (id !== undefined) position.cursor = id
       }
     }
   } finally {

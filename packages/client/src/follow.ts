@@ -1,15 +1,8 @@
-import { BerthConnectionError, BerthError } from './error.ts'
 import { EventIterator, type EventQueue } from './event-queue.ts'
 import { followConnection, type LogPosition } from './follow-connection.ts'
 import type { FollowOptions } from './follow-options.ts'
 import type { Event } from './generated/types.ts'
-import { ReconnectPace } from './reconnect-pace.ts'
-
-/** A connection that lasted this long was useful even if the Session stayed quiet. */
-const usefulMs = 10_000
-
-/** Statuses below 500 that may pass. */
-const passingStatuses: ReadonlySet<number> = new Set([408, 425, 429])
+import { reconnecting } from './reconnect.ts'
 
 /**
  * Yields a Session's Events from a cursor on, each exactly once, in order and without a gap, across every kind of
@@ -27,36 +20,8 @@ export function followSession(options: FollowOptions): AsyncGenerator<Event, voi
 }
 
 /** Yields the Events of `followSession` as queues, one after the other; the caller heeds `until`. */
-export async function* followQueues(options: FollowOptions): AsyncGenerator<EventQueue, void, undefined> {
-  const { client, signal } = options
-  const { platform } = client
+export function followQueues(options: FollowOptions): AsyncGenerator<EventQueue, void, undefined> {
   const position: LogPosition = { cursor: options.after ?? 0, head: 0, retryMs: null }
-  const pace = new ReconnectPace(() => platform.random(), options.maxDelayMs)
-  while (!signal?.aborted) {
-    const startedAt = { cursor: position.cursor, ms: platform.now() }
-    let fault: unknown = null
-    try {
-      yield* followConnection(options, position)
-    } catch (failure) {
-      if (signal?.aborted) return
-      if (!isPassing(failure)) throw failure
-      fault = failure
-    }
-    const useful = position.cursor > startedAt.cursor || platform.now() - startedAt.ms >= usefulMs
-    const delayMs = pace.after({ useful, retryMs: position.retryMs, fault })
-    position.retryMs = null
-    options.onInterruption?.({ fault, delayMs, failures: pace.failures })
-    try {
-      await platform.sleep(delayMs, signal)
-    } catch (failure) {
-      if (signal?.aborted) return
-      throw failure
-    }
-  }
-}
-
-/** Returns true if waiting may help. Anything but a refusal or a broken connection was thrown by the caller's code. */
-export function isPassing(failure: unknown): boolean {
-  if (failure instanceof BerthConnectionError) return true
-  return failure instanceof BerthError && (failure.status >= 500 || passingStatuses.has(failure.status))
+  const { platform } = options.client
+  return reconnecting({ ...options, platform }, position, () => followConnection(options, position))
 }

@@ -12,7 +12,7 @@ export {
   RepositoryNotListed,
   type SessionSource,
 } from './find-repository.ts'
-export { followSession, isPassing } from './follow.ts'
+export { followSession } from './follow.ts'
 export { type FollowChangesOptions, followChanges, type SessionChange } from './follow-changes.ts'
 export { type FollowLiveOptions, followLive } from './follow-live.ts'
 export type { FollowOptions, Interruption } from './follow-options.ts'
@@ -41,6 +41,7 @@ export type { DecisionChoice, DecisionOutcome, Fence, WebhookDeliveryStatus } fr
 export { defaultPlatform, type Platform } from './platform.ts'
 export { hasPassed, readPullRequestDraft } from './publication-facts.ts'
 export { pullRequestDraft } from './pull-request-draft.ts'
+export { isPassing } from './reconnect.ts'
 export type { RetryPolicy } from './retry.ts'
 export { ifRevision } from './revision.ts'
 export {
