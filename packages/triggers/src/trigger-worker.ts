@@ -36,18 +36,12 @@ export class TriggerWorker extends WokenService {
   readonly #context: Context
   readonly #underway = new Underway({ most: ADMITTED_AT_ONCE, ofOwner: OF_ORGANIZATION_AT_ONCE })
   readonly #changes: ChangesDeliverer
-  #isStarted = false
 
   constructor(context: Context, sweepMs: number = SWEEP_MS) {
     // The end of a Run lets the next delivery of its conversation in.
     super(context.wakeups, [topics.triggers, topics.queue], sweepMs)
     this.#context = context
-    this.#changes = new ChangesDeliverer(context, () => this.#isStarted && this.wake())
-  }
-
-  override async start(): Promise<void> {
-    this.#isStarted = true
-    await super.start()
+    this.#changes = new ChangesDeliverer(context, () => this.wakeAgain())
   }
 
   override async [Symbol.asyncDispose](): Promise<void> {
@@ -80,7 +74,7 @@ export class TriggerWorker extends WokenService {
     for (const due of await claimedDeliveries.claim<DueDelivery>(db, by, room, [OF_ORGANIZATION_AT_ONCE, owners])) {
       const work = this.#admit(due).catch(error => this.failed(error))
       this.#underway.add(due.organization_id, work)
-      void work.then(() => this.#isStarted && this.wake())
+      void work.then(() => this.wakeAgain())
     }
   }
 

@@ -41,16 +41,10 @@ export class ReportWorker extends WokenService {
   readonly #context: Parts
   readonly #underway = new Underway({ most: MAX_CONCURRENT, ofOwner: OF_ORGANIZATION_AT_ONCE })
   #publicationsAt = 0
-  #isStarted = false
 
   constructor(context: Parts) {
     super(context.wakeups, [topics.triggers], SWEEP_MS)
     this.#context = context
-  }
-
-  override async start(): Promise<void> {
-    this.#isStarted = true
-    await super.start()
   }
 
   override async [Symbol.asyncDispose](): Promise<void> {
@@ -70,7 +64,7 @@ export class ReportWorker extends WokenService {
       if (due === null) return
       const work = this.#report(due).catch(error => this.failed(error))
       this.#underway.add(due.organization_id, work)
-      void work.then(() => this.#isStarted && this.wake())
+      void work.then(() => this.wakeAgain())
     }
   }
 

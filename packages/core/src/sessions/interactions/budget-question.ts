@@ -21,7 +21,7 @@ import { resumeIfAnswered } from '../runs/resume-run.ts'
 import { findRun, markAwaiting } from '../runs/run-sql.ts'
 import { holdSession } from '../session/session-sql.ts'
 import { closeInteractions } from './close-interactions.ts'
-import { type InteractionRow, interactionEvent } from './interaction.ts'
+import { type InteractionRow, interactionEvent, unanswered } from './interaction.ts'
 import {
   findBudgetQuestion,
   insertInteraction,
@@ -133,13 +133,7 @@ export async function askForBudget(
       deadline: null,
       opened_at: now,
       ended_at: null,
-      choice: null,
-      idempotency_key: null,
-      response_turn_id: null,
-      answer: null,
-      decided_by_kind: null,
-      decided_by_id: null,
-      delivered_at: null,
+      ...unanswered,
     }
     await insertInteraction(tx, interaction)
     await markAwaiting(tx, run, run.runId, now)

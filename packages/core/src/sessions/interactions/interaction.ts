@@ -49,6 +49,17 @@ export interface InteractionRow {
   readonly delivered_at: Date | null
 }
 
+/** The columns of a request that nobody has answered. */
+export const unanswered = {
+  choice: null,
+  idempotency_key: null,
+  response_turn_id: null,
+  answer: null,
+  decided_by_kind: null,
+  decided_by_id: null,
+  delivered_at: null,
+} as const
+
 /** A request of an agent, cleaned and within bounds, before it has an id and a deadline. */
 export type Ask =
   | { readonly kind: 'ask_user'; readonly questions: NonNullable<InteractionRequest['questions']> }

@@ -7,7 +7,7 @@ import type { EventDraft } from '../log/envelope.ts'
 import { sessionRedactor } from '../log/session-redactor.ts'
 import { markAwaiting } from '../runs/run-sql.ts'
 import { isAllowed } from './approval-rules.ts'
-import { type Ask, type InteractionRow, interactionEvent, likenessOf } from './interaction.ts'
+import { type Ask, type InteractionRow, interactionEvent, likenessOf, unanswered } from './interaction.ts'
 import { findRemembered, insertInteraction } from './interaction-sql.ts'
 
 /** One request of an agent. */
@@ -70,13 +70,7 @@ export async function openInteraction(tx: Queryable, asking: Asking, pending: Ag
     deadline,
     opened_at: now,
     ended_at: closing === null ? null : now,
-    choice: null,
-    idempotency_key: null,
-    response_turn_id: null,
-    answer: null,
-    decided_by_kind: null,
-    decided_by_id: null,
-    delivered_at: null,
+    ...unanswered,
   }
   if (!(await insertInteraction(tx, row)) || asking.cancelled) return []
   if (row.status === 'open' && row.kind !== 'approval') await markAwaiting(tx, asking, runId, now)

@@ -216,18 +216,21 @@ export async function finishLease(
   })
 }
 
+/** SQL that is true of a lease `l` whose Session has no active Run, and which no process works at. */
+const atRest = `not exists (
+  select 1 from runs r
+  where r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null)
+  and not exists (
+    select 1 from executions e
+    where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)`
+
 /** Lists leases past their deadline whose Session has no active Run, on `leases_due`. */
 export async function findDueLeases(db: Queryable, now: Date, limit: number): Promise<LeaseRow[]> {
   return await queryRows<LeaseRow>(db, {
     name: 'find-due-leases',
     text: `
       select l.* from leases l
-      where l.ended_at is null and l.expires_at <= $1 and not exists (
-        select 1 from runs r
-        where r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null)
-        and not exists (
-          select 1 from executions e
-          where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)
+      where l.ended_at is null and l.expires_at <= $1 and ${atRest}
       order by l.expires_at limit $2`,
     values: [now, limit],
   })
@@ -252,12 +255,7 @@ export async function findLiveLeasesOfHosts(db: Queryable, hosts: readonly strin
   return await queryRows<LeaseRow>(db, {
     text: `
       select l.* from leases l
-      where l.ended_at is null and l.state = 'attached' and l.host = any ($1) and not exists (
-        select 1 from runs r
-        where r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null)
-        and not exists (
-          select 1 from executions e
-          where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)`,
+      where l.ended_at is null and l.state = 'attached' and l.host = any ($1) and ${atRest}`,
     values: [hosts],
   })
 }
@@ -281,12 +279,7 @@ export async function findDrainedLeases(db: Queryable, hosts: readonly string[])
     text: `
       select l.* from hosts h
       join leases l on l.host = h.id and l.ended_at is null and l.state = 'attached'
-      where h.id = any ($1) and ${drained} and not exists (
-        select 1 from runs r
-        where r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null)
-        and not exists (
-          select 1 from executions e
-          where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)`,
+      where h.id = any ($1) and ${drained} and ${atRest}`,
     values: [hosts],
   })
 }
@@ -302,12 +295,7 @@ export async function findLeasesOfLostHosts(
     text: `
       select l.* from hosts h
       join leases l on l.host = h.id and l.ended_at is null
-      where h.id <> all ($1) and ${isLostHost('h', '$1')} and not exists (
-        select 1 from runs r
-        where r.organization_id = l.organization_id and r.session_id = l.session_id and r.ended_at is null)
-        and not exists (
-          select 1 from executions e
-          where e.organization_id = l.organization_id and e.session_id = l.session_id and e.task is not null)
+      where h.id <> all ($1) and ${isLostHost('h', '$1')} and ${atRest}
       limit $2`,
     values: [hosts, limit],
   })

@@ -14,6 +14,11 @@ export abstract class WokenService extends LoopingService {
     this.#topics = topics
   }
 
+  /** Starts another round if the service was started. Its rounds may also be called one by one. */
+  protected wakeAgain(): void {
+    if (this.#subscriptions.length > 0) this.wake()
+  }
+
   override async start(): Promise<void> {
     this.#subscriptions = this.#topics.map(topic => this.#wakeups.subscribe(topic, () => this.wake()))
     await super.start()
