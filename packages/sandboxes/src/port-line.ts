@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events'
 import type { Duplex } from 'node:stream'
 import type { PortAnswer, PortOrder } from '@berth/supervisor/ports'
 import { readLine } from './read-line.ts'
@@ -30,8 +31,7 @@ export async function dialPort(stream: Duplex, port: number, signal: AbortSignal
 }
 
 async function order(stream: Duplex, port: PortOrder, signal: AbortSignal): Promise<PortAnswer> {
-  const abort = () => stream.destroy()
-  signal.addEventListener('abort', abort, { once: true })
+  using _listener = addAbortListener(signal, () => stream.destroy())
   try {
     signal.throwIfAborted()
     stream.write(`${JSON.stringify({ port })}\n`)
@@ -39,8 +39,6 @@ async function order(stream: Duplex, port: PortOrder, signal: AbortSignal): Prom
   } catch (error) {
     stream.destroy()
     throw error instanceof SandboxSilent ? error : new SandboxSilent('the sandbox did not answer', { cause: error })
-  } finally {
-    signal.removeEventListener('abort', abort)
   }
 }
 

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { RetireAnswer, RetireOrder } from '@berth/supervisor'
@@ -15,8 +16,7 @@ export async function retireAgent(
   retire: RetireOrder,
   signal: AbortSignal,
 ): Promise<RetireAnswer['retired']> {
-  const abort = () => stream.destroy()
-  signal.addEventListener('abort', abort, { once: true })
+  using _listener = addAbortListener(signal, () => stream.destroy())
   try {
     signal.throwIfAborted()
     stream.write(`${JSON.stringify({ retire })}\n`)
@@ -29,6 +29,5 @@ export async function retireAgent(
     throw error
   } finally {
     stream.destroy()
-    signal.removeEventListener('abort', abort)
   }
 }

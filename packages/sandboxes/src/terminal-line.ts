@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { MAX_READ_BYTES, type TerminalAnswer, type TerminalOrder } from '@berth/supervisor/terminals'
 import { readLine } from './read-line.ts'
@@ -22,8 +23,7 @@ export async function orderTerminal(
   terminal: TerminalOrder,
   signal: AbortSignal,
 ): Promise<TerminalAnswer> {
-  const abort = () => stream.destroy()
-  signal.addEventListener('abort', abort, { once: true })
+  using _listener = addAbortListener(signal, () => stream.destroy())
   try {
     signal.throwIfAborted()
     stream.write(`${JSON.stringify({ terminal })}\n`)
@@ -34,8 +34,6 @@ export async function orderTerminal(
     stream.destroy()
     signal.throwIfAborted()
     throw error instanceof TerminalLineBroken ? error : new TerminalLineBroken('the line broke', { cause: error })
-  } finally {
-    signal.removeEventListener('abort', abort)
   }
 }
 

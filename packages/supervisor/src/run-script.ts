@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { addAbortListener, once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -41,8 +41,7 @@ export async function runScript(script: string, cwd: string, signal: AbortSignal
     const ended = exit.then(() => pipe.ended)
     const aborted = Promise.withResolvers<'aborted'>()
     const abort = () => aborted.resolve('aborted')
-    if (signal.aborted) abort()
-    signal.addEventListener('abort', abort)
+    using _listener = addAbortListener(signal, abort)
     const outcome = await Promise.race([exit, aborted.promise])
     if (outcome === 'aborted') {
       signalGroup(pid, 'SIGTERM')
@@ -52,7 +51,6 @@ export async function runScript(script: string, cwd: string, signal: AbortSignal
     } else {
       await within(DRAIN_MS, ended)
     }
-    signal.removeEventListener('abort', abort)
     return { exitCode: child.exitCode, signal: child.signalCode, output }
   } finally {
     rmSync(directory, { recursive: true, force: true })

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { addAbortListener } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { emptyTreeOid } from '@berth/contract'
@@ -87,19 +88,12 @@ export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<vo
     objects,
     bounds: { memoryBytes: GIB, cpuSeconds: TIMEOUT_MS / 1000, fileBytes: 16 * GIB },
   })
-  const stop = () => program.kill()
-  const bound = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
-  bound.addEventListener('abort', stop, { once: true })
-  if (bound.aborted) stop()
-  try {
-    program.input.end(names.refs)
-    const output = readOutput(program.output)
-    const outcome = await program.ended
-    signal.throwIfAborted()
-    if (!hasSucceeded(outcome)) throw new CheckOutFailed(`${outcome} ${await output}`.trim())
-  } finally {
-    bound.removeEventListener('abort', stop)
-  }
+  using _listener = addAbortListener(AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]), () => program.kill())
+  program.input.end(names.refs)
+  const output = readOutput(program.output)
+  const outcome = await program.ended
+  signal.throwIfAborted()
+  if (!hasSucceeded(outcome)) throw new CheckOutFailed(`${outcome} ${await output}`.trim())
 }
 
 /**

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
@@ -65,18 +66,12 @@ export async function runInProject(
     bounds: { memoryBytes: GIB, cpuSeconds: TIMEOUT_MS / 1000, fileBytes: 16 * GIB },
   })
   const stop = () => program.kill()
-  const bound = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
-  bound.addEventListener('abort', stop, { once: true })
-  if (bound.aborted) stop()
-  try {
-    // A program that has ended takes no more input: its own words say why.
-    if (pack === null) program.input.end()
-    else void pipeline(pack, program.input).catch(stop)
-    const output = text(program.output)
-    const outcome = await program.ended
-    signal.throwIfAborted()
-    return hasSucceeded(outcome) ? null : `${outcome} ${await output}`.trim()
-  } finally {
-    bound.removeEventListener('abort', stop)
-  }
+  using _listener = addAbortListener(AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]), stop)
+  // A program that has ended takes no more input: its own words say why.
+  if (pack === null) program.input.end()
+  else void pipeline(pack, program.input).catch(stop)
+  const output = text(program.output)
+  const outcome = await program.ended
+  signal.throwIfAborted()
+  return hasSucceeded(outcome) ? null : `${outcome} ${await output}`.trim()
 }

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events'
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -161,11 +162,7 @@ class Offers {
       reject(signal.reason)
     }
     this.#waiting.push(resolve)
-    signal.addEventListener('abort', abort, { once: true })
-    try {
-      return await promise
-    } finally {
-      signal.removeEventListener('abort', abort)
-    }
+    using _listener = addAbortListener(signal, abort)
+    return await promise
   }
 }

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events'
 import { type IncomingMessage, request as plainRequest } from 'node:http'
 import { request as secureRequest } from 'node:https'
 import type { Duplex } from 'node:stream'
@@ -45,8 +46,9 @@ export async function dialLine(
     headers: { ...headers, ...upgrade },
     maxHeaderSize: 16_384,
   })
-  const abort = () => sent.destroy(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
-  signal.addEventListener('abort', abort, { once: true })
+  using _listener = addAbortListener(signal, () =>
+    sent.destroy(signal.reason instanceof Error ? signal.reason : new Error('aborted')),
+  )
   sent.once('error', reject)
   sent.once('upgrade', (response, socket, head) => {
     socket.setTimeout(0)
@@ -57,11 +59,7 @@ export async function dialLine(
     readRefusal(response).then(reason => reject(new LineRefused(response.statusCode ?? 0, reason)), reject)
   })
   sent.end()
-  try {
-    return await promise
-  } finally {
-    signal.removeEventListener('abort', abort)
-  }
+  return await promise
 }
 
 async function readRefusal(response: IncomingMessage): Promise<string> {

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events'
 import { existsSync } from 'node:fs'
 import { chown, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -92,20 +93,15 @@ async function runApt(
     ],
     command,
   })
-  const stop = () => program.kill()
-  signal.addEventListener('abort', stop, { once: true })
-  try {
-    program.input.end()
-    const output = new BoundedText()
-    program.output.setEncoding('utf8').on('data', (text: string) => output.push(text))
-    const ended = await program.ended
-    signal.throwIfAborted()
-    if (hasSucceeded(ended)) return output.text
-    if (ended.includes('bwrap: ')) throw new Error(`packages could not be fetched: ${ended}`)
-    throw new PackagesFailed(`${withoutPasswords(ended.replace(/^\S+ ?/, ''))}\n`)
-  } finally {
-    signal.removeEventListener('abort', stop)
-  }
+  using _listener = addAbortListener(signal, () => program.kill())
+  program.input.end()
+  const output = new BoundedText()
+  program.output.setEncoding('utf8').on('data', (text: string) => output.push(text))
+  const ended = await program.ended
+  signal.throwIfAborted()
+  if (hasSucceeded(ended)) return output.text
+  if (ended.includes('bwrap: ')) throw new Error(`packages could not be fetched: ${ended}`)
+  throw new PackagesFailed(`${withoutPasswords(ended.replace(/^\S+ ?/, ''))}\n`)
 }
 
 /** A source's address may name a user. */

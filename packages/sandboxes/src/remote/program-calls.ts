@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { addAbortListener } from 'node:events'
 import { type Duplex, PassThrough, pipeline } from 'node:stream'
 import { asObject } from '@berth/platform/kit/json.ts'
 import type { SandboxDriver } from '../driver.ts'
@@ -59,18 +60,13 @@ function keepingOutput(program: ProgramRun): ProgramRun {
 /** Tells the caller how a program ended, and ends it with its caller. */
 async function follow({ answer, signal, stream }: ServedCall, id: string, program: ProgramRun): Promise<void> {
   const kill = () => program.kill()
-  if (signal.aborted) kill()
-  signal.addEventListener('abort', kill, { once: true })
+  using _listener = addAbortListener(signal, kill)
   const { baseline } = program
   answer({ id, ...(baseline !== undefined && { baseline }) })
   stream.once('end', kill)
   stream.resume()
-  try {
-    writeFrame(stream, { ended: await program.ended })
-    stream.end()
-  } finally {
-    signal.removeEventListener('abort', kill)
-  }
+  writeFrame(stream, { ended: await program.ended })
+  stream.end()
 }
 
 /** A program may end before it has read its input, and what it said by then still counts. */

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { addAbortListener, once } from 'node:events'
 import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -80,9 +80,7 @@ async function clone(
     (error: Error) => report(`${path}: ${error.message}`),
   )
   const { promise: stopped, resolve } = Promise.withResolvers<'stopped'>()
-  const onStop = () => resolve('stopped')
-  stop.addEventListener('abort', onStop)
-  if (stop.aborted) onStop()
+  using _listener = addAbortListener(stop, () => resolve('stopped'))
   if ((await Promise.race([exit, stopped])) === 'stopped') {
     signalGroup(child.pid, 'SIGTERM')
     const over = new AbortController()
@@ -91,7 +89,6 @@ async function clone(
     signalGroup(child.pid, 'SIGKILL')
     await exit
   }
-  stop.removeEventListener('abort', onStop)
   await Promise.all(outputs)
   return child.exitCode === 0
 }

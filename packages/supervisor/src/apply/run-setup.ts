@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { addAbortListener, once } from 'node:events'
 import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -56,16 +56,13 @@ export async function runSetup(
 /** Waits for the end of the script, which is asked to stop, and then killed, once `stop` is aborted. */
 async function endsOrStops(pid: number | undefined, exit: Promise<unknown>, stop: AbortSignal): Promise<void> {
   const stopped = Promise.withResolvers<'stopped'>()
-  const onStop = () => stopped.resolve('stopped')
-  if (stop.aborted) onStop()
-  stop.addEventListener('abort', onStop)
+  using _listener = addAbortListener(stop, () => stopped.resolve('stopped'))
   if ((await Promise.race([exit, stopped.promise])) === 'stopped') {
     signalGroup(pid, 'SIGTERM')
     await within(GRACE_MS, exit)
     signalGroup(pid, 'SIGKILL')
     await exit
   }
-  stop.removeEventListener('abort', onStop)
 }
 
 /** @returns false if the time was over first */

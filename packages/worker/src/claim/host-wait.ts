@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events'
 import { hostState } from '@berth/core/sessions/interactions/host-decision.ts'
 import {
   askForHost,
@@ -70,7 +71,7 @@ export class HostWait {
       wakeups.subscribe(topics.control(organizationId, sessionId), wake),
       wakeups.subscribe(topics.hosts(organizationId, environmentId), wake),
     ]
-    signal.addEventListener('abort', wake)
+    using _listener = addAbortListener(signal, wake)
     try {
       for (;;) {
         signal.throwIfAborted()
@@ -80,7 +81,6 @@ export class HostWait {
         this.#wake = Promise.withResolvers()
       }
     } finally {
-      signal.removeEventListener('abort', wake)
       for (const end of ends) end()
     }
   }

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -65,12 +66,11 @@ export class ServiceLine {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       const abort = () => reject(signal.reason)
       this.#waiting.add(resolve)
-      signal.addEventListener('abort', abort, { once: true })
+      using _listener = addAbortListener(signal, abort)
       try {
         await promise
       } finally {
         this.#waiting.delete(resolve)
-        signal.removeEventListener('abort', abort)
       }
     }
   }
@@ -121,14 +121,13 @@ export class ServiceLine {
       // Streams to supervisors last as long as their Runs. Workers open them again on the next line.
       setTimeout(() => line.destroy(), LEAVE_MS).unref()
     }
-    stopping.addEventListener('abort', leave, { once: true })
+    using _listener = addAbortListener(stopping, leave)
     const heard = setInterval(() => memory.stillHeard(Date.now()), HEARD_MS)
     try {
       const fault = await line.closed
       if (!stopping.aborted) log.warn({ epoch, err: fault }, 'the line to the service ended')
     } finally {
       clearInterval(heard)
-      stopping.removeEventListener('abort', leave)
     }
   }
 }

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { insidePaths } from '@berth/sandboxes/inside-paths.ts'
 import { hasSucceeded, type LeaseScript, type ProgramRun } from '@berth/sandboxes/lease-program.ts'
@@ -42,20 +43,13 @@ export async function placeSkills(
     extensions: extensions.map(({ identity, directory, sha256 }) => ({ id: identity.id, directory, content: sha256 })),
     bounds: { memoryBytes: 256 * MIB, cpuSeconds: TIMEOUT_MS / 1000, fileBytes: 1024 * MIB },
   })
-  const stop = () => program.kill()
-  const bound = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
-  bound.addEventListener('abort', stop, { once: true })
-  if (bound.aborted) stop()
-  try {
-    program.input.end(extensions.flatMap(extension => orderOf(extension, directories)).join(''))
-    const output = text(program.output)
-    const outcome = await program.ended
-    signal.throwIfAborted()
-    if (!hasSucceeded(outcome)) throw new Error(`skills could not be placed: ${outcome}`)
-    return readAnswer(await output, extensions.length)
-  } finally {
-    bound.removeEventListener('abort', stop)
-  }
+  using _listener = addAbortListener(AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]), () => program.kill())
+  program.input.end(extensions.flatMap(extension => orderOf(extension, directories)).join(''))
+  const output = text(program.output)
+  const outcome = await program.ended
+  signal.throwIfAborted()
+  if (!hasSucceeded(outcome)) throw new Error(`skills could not be placed: ${outcome}`)
+  return readAnswer(await output, extensions.length)
 }
 
 /** Words that the script reads, each ended by NUL. */

@@ -1,4 +1,5 @@
 import type { Clock } from '@berth/platform/kit/clock.ts'
+import { orAborted } from '@berth/platform/kit/or-aborted.ts'
 import { type Octokit, RequestError } from 'octokit'
 import { GitHostError } from '../git-host.ts'
 import { toHostError, wholeOf } from './github-errors.ts'
@@ -91,7 +92,7 @@ export class GitHubCalls {
 
   async #request(account: string, route: string, parameters: Parameters, signal?: AbortSignal) {
     const bounded = this.bounded(signal)
-    const token = await within(bounded, this.#tokens.get({ installation: String(toInstallation(account)) }))
+    const token = await orAborted(this.#tokens.get({ installation: String(toInstallation(account)) }), bounded)
     return await this.#api.request(route, {
       ...parameters,
       headers: { ...Object(parameters['headers']), authorization: `token ${token.value}` },
@@ -101,15 +102,6 @@ export class GitHubCalls {
 }
 
 const isNotModified = (cause: unknown) => cause instanceof RequestError && cause.status === 304
-
-/** Waits no longer than the signal; the work continues for its other waiters. */
-export function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const end = () => reject(signal.reason)
-  signal.addEventListener('abort', end, { once: true })
-  if (signal.aborted) end()
-  return Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', end))
-}
 
 /** @throws GitHostError `not_found` if an account is no installation */
 export function toInstallation(account: string): number {

@@ -1,4 +1,5 @@
 import type { Clock } from '@berth/platform/kit/clock.ts'
+import { orAborted } from '@berth/platform/kit/or-aborted.ts'
 import { App, Octokit } from 'octokit'
 import type { RemoteAccess } from '../../git/remote-access.ts'
 import {
@@ -20,7 +21,7 @@ import {
 } from '../git-host.ts'
 import type { HostFollowing } from '../host-following.ts'
 import type { HostPeople } from '../host-people.ts'
-import { GitHubCalls, type Parameters, toInstallation, within } from './github-calls.ts'
+import { GitHubCalls, type Parameters, toInstallation } from './github-calls.ts'
 import { readChecks } from './github-checks.ts'
 import { githubSigning } from './github-commits.ts'
 import { matches, wholeOf } from './github-errors.ts'
@@ -106,7 +107,7 @@ export class GitHubHost implements GitHost, Disposable {
       mint: (account, repositoryIds, signal) => {
         const bounded = this.#calls.bounded(signal)
         const mint = () => this.#tokens.mintForSandbox(String(toInstallation(account)), repositoryIds, bounded)
-        return this.#calls.guard(() => within(bounded, mint()), signal)
+        return this.#calls.guard(() => orAborted(mint(), bounded), signal)
       },
       revoke: (token, signal) => this.#revoke(token, signal),
     }
@@ -201,7 +202,7 @@ export class GitHubHost implements GitHost, Disposable {
   async access(ref: RepositoryRef, right: 'read' | 'write', signal?: AbortSignal): Promise<RemoteAccess> {
     const { clone_url: url } = await this.#read(ref, signal)
     const scope = { installation: ref.account, repository: { id: ref.repositoryId, contents: right } }
-    const token = await this.#calls.guard(() => within(this.#calls.bounded(signal), this.#tokens.get(scope)), signal)
+    const token = await this.#calls.guard(() => orAborted(this.#tokens.get(scope), this.#calls.bounded(signal)), signal)
     return { url, authorization: `Basic ${token.basic}`, expiresAt: token.expiresAt }
   }
 
