@@ -1,5 +1,6 @@
 import { deriveResource } from '../../packages/cli/src/resources/derive-resource.ts'
 import { organizationResources } from '../../packages/cli/src/resources/organization-resources.ts'
+import { oversightResources } from '../../packages/cli/src/resources/oversight-resources.ts'
 import { triggerResources } from '../../packages/cli/src/resources/trigger-resources.ts'
 import { workResources } from '../../packages/cli/src/resources/work-resources.ts'
 
@@ -27,12 +28,15 @@ const others: Readonly<Record<string, string>> = {
 
 /** Returns the module that tells the API reference which command calls which operation. */
 export function renderReferenceCommands(): string {
-  const rows = Object.entries({ ...workResources, ...organizationResources, ...triggerResources }).map(
-    ([path, row]) => {
-      const shown = deriveResource(path, row).args.map(argument => argument.shown)
-      return [row.operation, [path, ...shown].join(' ')] as const
-    },
-  )
+  const rows = Object.entries({
+    ...workResources,
+    ...organizationResources,
+    ...oversightResources,
+    ...triggerResources,
+  }).map(([path, row]) => {
+    const shown = deriveResource(path, row).args.map(argument => argument.shown)
+    return [row.operation, [path, ...shown].join(' ')] as const
+  })
   const all = Object.entries({ ...Object.fromEntries(rows), ...others }).sort(([a], [b]) => (a < b ? -1 : 1))
   const quote = (text: string) => (text.includes("'") ? `"${text}"` : `'${text}'`)
   const lines = all.map(([operation, command]) => `  ${operation}: ${quote(command)},`)

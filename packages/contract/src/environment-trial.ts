@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { EnvironmentApply } from './event-data.ts'
+import { EnvironmentApply } from './event-data-workspace.ts'
 import { closed, DateTime, nullable, open, openString, Uuid } from './scalar.ts'
 import { CreateSession, Creator } from './session.ts'
 

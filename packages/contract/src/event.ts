@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { BackgroundUpdated } from './background.ts'
 import * as data from './event-data.ts'
+import { EnvironmentApply, EnvironmentOutput, WorkspaceProgress } from './event-data-workspace.ts'
 import { FollowUpAttempted, FollowUpEnded, FollowUpStarted } from './follow-up.ts'
 import { PlanUpdated } from './plan.ts'
 import { RevisionCreated } from './review.ts'
@@ -34,8 +35,8 @@ export const eventCatalog = {
   'svc.run.failed': kind('run', data.RunEnded),
   'svc.run.cancelled': kind('run', data.RunEnded),
   'svc.run.crashed': kind('run', data.RunEnded),
-  'svc.environment.apply': kind(null, data.EnvironmentApply),
-  'svc.environment.output': kind(null, data.EnvironmentOutput, 'transcript'),
+  'svc.environment.apply': kind(null, EnvironmentApply),
+  'svc.environment.output': kind(null, EnvironmentOutput, 'transcript'),
   'svc.interaction.opened': kind('interaction', data.InteractionChanged),
   'svc.interaction.resolved': kind('interaction', data.InteractionChanged),
   'svc.interaction.expired': kind('interaction', data.InteractionChanged),
@@ -65,7 +66,7 @@ export const eventCatalog = {
   'svc.budget.reached': kind(null, data.BudgetReached),
   'svc.output.rejected': kind(null, data.OutputRejected, 'transcript'),
   'svc.egress.refused': kind(null, EgressRefused, 'timeline'),
-  'svc.workspace.progress': kind(null, data.WorkspaceProgress),
+  'svc.workspace.progress': kind(null, WorkspaceProgress),
   'svc.workspace.expired': kind(null, data.WorkspaceExpired),
 } as const satisfies Record<string, EventKind>
 

@@ -60,7 +60,7 @@ export {
   eventTypes,
   LogDigest,
 } from './event.ts'
-export { applyErrorCodes } from './event-data.ts'
+export { applyErrorCodes } from './event-data-workspace.ts'
 export {
   type FollowableCause,
   FollowUp,

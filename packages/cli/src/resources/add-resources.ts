@@ -3,14 +3,18 @@ import { count, dollars } from '../option-values.ts'
 import type { ProgramHost } from '../program.ts'
 import { deriveResource } from './derive-resource.ts'
 import { organizationGroups, organizationResources } from './organization-resources.ts'
+import { oversightGroups, oversightResources } from './oversight-resources.ts'
 import type { ResourceCommand, ResourceOption } from './resource.ts'
 import { triggerGroups, triggerResources } from './trigger-resources.ts'
 import { workGroups, workResources } from './work-resources.ts'
 
-export const groups = [...workGroups, ...triggerGroups, ...organizationGroups]
-export const resources = Object.entries({ ...workResources, ...triggerResources, ...organizationResources }).map(
-  ([path, row]) => deriveResource(path, row),
-)
+export const groups = [...workGroups, ...triggerGroups, ...organizationGroups, ...oversightGroups]
+export const resources = Object.entries({
+  ...workResources,
+  ...triggerResources,
+  ...organizationResources,
+  ...oversightResources,
+}).map(([path, row]) => deriveResource(path, row))
 
 /** Adds the commands that call one operation each, below the words that they begin with. */
 export function addResources(program: Command, host: ProgramHost): void {

@@ -1,4 +1,4 @@
-import type { EventDataByType } from '../generated/types.ts'
+import type { Event, EventDataByType } from '../generated/types.ts'
 
 /** A tool call of a Run; while it runs, the log has only its name. */
 export interface ToolStep {
@@ -33,6 +33,14 @@ interface RowBase {
   readonly at: string
   readonly runId: string | null
 }
+
+/** Returns the members that every row of an Event has. */
+export const baseOf = (event: Event): RowBase => ({
+  key: String(event.sequence),
+  sequence: event.sequence,
+  at: event.createdAt,
+  runId: event.subject.runId ?? null,
+})
 
 /** A message of a person or an installation. */
 export interface PromptRow extends RowBase {

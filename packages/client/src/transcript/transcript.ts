@@ -1,7 +1,9 @@
 import type { Event, EventDataByType } from '../generated/types.ts'
 import { memberOf, numberOf, textOf } from './data.ts'
-import { blockedNotice, noticeOf } from './notices.ts'
-import type { EndRow, InteractionRow, Lane, NoticeRow, Row, Step, StepsRow, ToolStep } from './rows.ts'
+import { closeNotices, foldBlocked, foldSandbox } from './fold-notices.ts'
+import { noticeOf } from './notices.ts'
+import { baseOf, type EndRow, type InteractionRow, type NoticeRow, type Row, type ToolStep } from './rows.ts'
+import { laneOf, StepRows } from './step-rows.ts'
 
 /** The state that a reader derives from consecutive Events of a Session's log. Every value is immutable. */
 export interface Transcript {
@@ -77,12 +79,12 @@ function lastOf(rows: readonly Row[], keep: number): readonly Row[] {
 class Draft {
   #view: Transcript
   readonly #rows: Row[]
-  /** Arrays that no transcript has yet: a batch copies the steps of a row once, however many it adds. */
-  readonly #own = new Set<readonly Step[]>()
+  readonly #steps: StepRows
 
   constructor(transcript: Transcript) {
     this.#view = transcript
     this.#rows = [...transcript.rows]
+    this.#steps = new StepRows(this.#rows)
   }
 
   get last(): number {
@@ -128,33 +130,24 @@ class Draft {
         this.#revision(event)
         break
       case 'svc.delegation.started':
-        this.#rows.push({ ...this.#base(event), kind: 'steps', steps: [], lane: laneOf(event) })
+        this.#rows.push({ ...baseOf(event), kind: 'steps', steps: [], lane: laneOf(event) })
         break
       case 'svc.delegation.completed':
-        if (!this.#endLane(event)) this.#notice(event)
+        if (!this.#steps.endLane(event)) this.#notice(event)
         break
       default:
         this.#notice(event)
     }
   }
 
-  #base(event: Event) {
-    return {
-      key: String(event.sequence),
-      sequence: event.sequence,
-      at: event.createdAt,
-      runId: event.subject.runId ?? null,
-    }
-  }
-
   #message(event: Event): void {
     const [role, text] = [textOf(event, 'role'), textOf(event, 'text')]
-    const row = { ...this.#base(event), text, truncated: event.data.truncated === true }
+    const row = { ...baseOf(event), text, truncated: event.data.truncated === true }
     if (role === 'user') {
       // Its Turn may have begun a Run, for which it waited no longer.
       this.#view = { ...this.#view, changedAt: event.sequence }
       this.#rows.push({ ...row, kind: 'prompt', turnId: textOf(event, 'turnId') || null })
-    } else if (role === 'reasoning') this.#step(event, { kind: 'thought', id: textOf(event, 'messageId'), text })
+    } else if (role === 'reasoning') this.#steps.add(event, { kind: 'thought', id: textOf(event, 'messageId'), text })
     else this.#rows.push({ ...row, kind: 'reply' })
   }
 
@@ -165,11 +158,11 @@ class Draft {
     const running = this.#view.activeRun
     const startedAt = running?.id === id ? running.startedAt : event.createdAt
     this.#view = { ...this.#view, activeRun: { id, startedAt, attempt }, changedAt: event.sequence }
-    this.#closeNotices(id)
+    closeNotices(this.#rows, id)
     if (attempt > 1) {
-      this.#closeTools(id)
+      this.#steps.closeTools(id)
       const text = `Attempt ${attempt}: the Run continues after its worker or sandbox was lost`
-      this.#rows.push({ ...this.#base(event), kind: 'notice', tone: 'warning', text })
+      this.#rows.push({ ...baseOf(event), kind: 'notice', tone: 'warning', text })
     }
   }
 
@@ -179,11 +172,11 @@ class Draft {
     if (status === 'started') {
       const call = { kind: 'tool', id, name, title: name, toolKind: 'other' } as const
       const step: ToolStep = { ...call, status: 'running', truncated: false, durationMs: null }
-      this.#step(event, step, textOf(event, 'delegationId') || undefined)
+      this.#steps.add(event, step, textOf(event, 'delegationId') || undefined)
       return
     }
     const end = status === 'failed' ? 'failed' : 'succeeded'
-    this.#replaceTool(id, step => (step.status === 'running' ? { ...step, status: end } : step))
+    this.#steps.replaceTool(id, step => (step.status === 'running' ? { ...step, status: end } : step))
   }
 
   #activity(event: Event): void {
@@ -203,17 +196,17 @@ class Draft {
       durationMs: numberOf(event, 'durationMs') ?? 0,
     }
     if (!harmless.has(step.toolKind)) this.#view = { ...this.#view, editedAt: event.sequence }
-    if (!this.#replaceTool(step.id, () => step)) this.#step(event, step)
+    if (!this.#steps.replaceTool(step.id, () => step)) this.#steps.add(event, step)
   }
 
   #ended(event: Event): void {
     const { result, costComplete } = event.data
     const running = this.#view.activeRun
     const started = running !== null && running.id === event.subject.runId ? running.startedAt : null
-    this.#closeTools(event.subject.runId)
-    this.#closeNotices(event.subject.runId ?? null)
+    this.#steps.closeTools(event.subject.runId)
+    closeNotices(this.#rows, event.subject.runId ?? null)
     this.#rows.push({
-      ...this.#base(event),
+      ...baseOf(event),
       kind: 'end',
       outcome: event.type.slice('svc.run.'.length) as EndRow['outcome'],
       errorCode: textOf(event, 'errorCode') || null,
@@ -250,7 +243,7 @@ class Draft {
     )
     const known = this.#rows[at] as InteractionRow | undefined
     const row: InteractionRow = {
-      ...(known ?? this.#base(event)),
+      ...(known ?? baseOf(event)),
       kind: 'interaction',
       interactionId: data.interactionId,
       interactionKind: data.kind,
@@ -267,7 +260,7 @@ class Draft {
     // The summary repeats the agent's last message, and a pull request has its own notice.
     if (textOf(event, 'kind') !== 'presented_file') return
     const { artifactId, name, mediaType, sizeBytes } = event.data as unknown as EventDataByType['svc.artifact.created']
-    this.#rows.push({ ...this.#base(event), kind: 'artifact', artifactId, name, mediaType, sizeBytes })
+    this.#rows.push({ ...baseOf(event), kind: 'artifact', artifactId, name, mediaType, sizeBytes })
   }
 
   #notice(event: Event): void {
@@ -275,140 +268,17 @@ class Draft {
     if (notice === undefined) return
     const { sets = [], ...content } = notice
     for (const field of sets) this.#view = { ...this.#view, [field]: event.sequence }
-    const row: NoticeRow = { ...this.#base(event), kind: 'notice', ...content }
+    const row: NoticeRow = { ...baseOf(event), kind: 'notice', ...content }
     const { step, ongoing } = content
     // Another worker begins the step again.
-    if (ongoing === true) this.#closeNotices(row.runId, content.text)
+    if (ongoing === true) closeNotices(this.#rows, row.runId, content.text)
     // Steps may go on at the same time, so the start of this one need not be the last row.
     const isStart = (start: Row) => start.kind === 'notice' && start.ongoing === true && start.step === step
     const at = step === undefined || ongoing === true ? -1 : this.#rows.findLastIndex(isStart)
     const start = this.#rows[at]
     if (start !== undefined) this.#rows[at] = { ...row, key: start.key }
-    else if (!this.#foldSandbox(row) && !this.#foldBlocked(row)) this.#rows.push(row)
+    else if (!foldSandbox(this.#rows, row) && !foldBlocked(this.#rows, row)) this.#rows.push(row)
   }
-
-  /** Tells a pause and a return of the sandbox in one line, if only messages and steps of the service lie between. */
-  #foldSandbox(row: NoticeRow): boolean {
-    if (row.about !== 'sandbox') return false
-    for (let at = this.#rows.length - 1; at >= 0; at--) {
-      const before = this.#rows[at]
-      if (before?.kind !== 'prompt' && before?.kind !== 'notice') return false
-      if (before.kind !== 'notice' || before.about !== 'sandbox') continue
-      const [paused, resumed] = ['Sandbox paused', 'Sandbox paused and resumed']
-      const text = row.text !== paused && before.text.startsWith(paused) ? resumed : row.text
-      const details = [before.detail, row.detail].filter(detail => detail !== undefined)
-      this.#rows[at] = { ...before, text, ...(details.length > 0 && { detail: details.join('\n') }) }
-      return true
-    }
-    return false
-  }
-
-  /** Tells the refusals of one host in one line of their Run, where they began: a program that tries again is no news. */
-  #foldBlocked({ blocked, runId }: NoticeRow): boolean {
-    if (blocked === undefined) return false
-    const isSame = (row: Row) => row.kind === 'notice' && row.runId === runId && row.blocked?.host === blocked.host
-    const at = this.#rows.findLastIndex(isSame)
-    const before = this.#rows[at]
-    if (before?.kind !== 'notice' || before.blocked === undefined) return false
-    const count = before.blocked.count + blocked.count
-    this.#rows[at] = { ...before, ...blockedNotice({ ...blocked, count }) }
-    return true
-  }
-
-  /**
-   * Closes steps before the agent whose end nobody will tell: their worker stopped.
-   * @param text of the steps that are over; all if undefined
-   */
-  #closeNotices(runId: string | null, text?: string): void {
-    for (let at = this.#rows.length - 1; at >= 0; at--) {
-      const row = this.#rows[at]
-      if (row?.runId !== null && row?.runId !== runId && row?.kind !== 'prompt') return
-      if (row.kind !== 'notice' || row.ongoing !== true || (text !== undefined && row.text !== text)) continue
-      const { ongoing: _, ...rest } = row
-      this.#rows[at] = { ...rest, text: `${row.text} (interrupted)` }
-    }
-  }
-
-  /** Adds a step to the group of its sub-agent, or to that of the agent itself at the end; or begins a group. */
-  #step(event: Event, step: Step, lane?: string): void {
-    const runId = event.subject.runId ?? null
-    const at = lane === undefined ? this.#rows.length - 1 : this.#laneAt(lane)
-    const row = this.#rows[at]
-    if (row?.kind === 'steps' && row.runId === runId && row.lane?.id === lane) {
-      this.#stepsOf(row, at).push(step)
-    } else {
-      const begun = lane === undefined ? {} : { lane: laneOf(event) }
-      this.#rows.push({ ...this.#base(event), kind: 'steps', steps: [step], ...begun })
-    }
-  }
-
-  /** Returns the steps of a row as an array that may be changed. */
-  #stepsOf(row: StepsRow, at: number): Step[] {
-    if (this.#own.has(row.steps)) return row.steps as Step[]
-    const steps = [...row.steps]
-    this.#own.add(steps)
-    this.#rows[at] = { ...row, steps }
-    return steps
-  }
-
-  /** Returns the place of a sub-agent's group, behind which anything may lie; -1 if there is none. */
-  #laneAt(id: string): number {
-    return this.#rows.findLastIndex(row => row.kind === 'steps' && row.lane?.id === id)
-  }
-
-  /** Returns false if no group is the sub-agent's. */
-  #endLane(event: Event): boolean {
-    const status = textOf(event, 'status')
-    const at = this.#laneAt(textOf(event, 'delegationId'))
-    const row = this.#rows[at]
-    if (row?.kind !== 'steps' || row.lane === undefined) return false
-    const outcome = status === 'failed' || status === 'cancelled' ? status : 'completed'
-    this.#rows[at] = { ...row, lane: { ...row.lane, outcome, summary: textOf(event, 'summary') } }
-    return true
-  }
-
-  /** Searches from the end: calls end soon after they start. Returns false if no group has the call. */
-  #replaceTool(id: string, change: (step: ToolStep) => ToolStep): boolean {
-    for (let at = this.#rows.length - 1; at >= 0; at--) {
-      const row = this.#rows[at]
-      if (row?.kind !== 'steps') continue
-      const index = row.steps.findLastIndex(step => step.kind === 'tool' && step.id === id)
-      const step = row.steps[index]
-      if (step?.kind !== 'tool') continue
-      this.#stepsOf(row, at)[index] = change(step)
-      return true
-    }
-    return false
-  }
-
-  /** A call and a sub-agent without an end in the log ended with its Run. Messages and the end of a Run that waits may lie in between. */
-  #closeTools(runId: string | undefined): void {
-    for (let at = this.#rows.length - 1; at >= 0; at--) {
-      const row = this.#rows[at]
-      if (row?.kind !== 'steps' && row?.kind !== 'reply') continue
-      if (row.runId !== (runId ?? null)) return
-      if (row.kind === 'reply') continue
-      const { lane, steps } = row
-      if (lane?.outcome !== null && !steps.some(isRunning)) continue
-      this.#rows[at] = {
-        ...row,
-        steps: steps.map(step => (isRunning(step) ? { ...step, status: 'failed' } : step)),
-        ...(lane !== undefined && { lane: { ...lane, outcome: lane.outcome ?? 'cancelled' } }),
-      }
-    }
-  }
-}
-
-/** Returns a sub-agent that has begun: with its task, or with a call that is marked as its own. */
-const laneOf = (event: Event): Lane => ({
-  id: textOf(event, 'delegationId'),
-  task: textOf(event, 'task'),
-  outcome: null,
-  summary: '',
-})
-
-function isRunning(step: Step): step is ToolStep {
-  return step.kind === 'tool' && step.status === 'running'
 }
 
 /** Returns the text that names the question, plan or action. The request is open data, so any of it may be missing. */

@@ -5,7 +5,8 @@ import { describe, expect, test } from 'vitest'
 import type { JournalRecord } from '../supervisor/stream.ts'
 import { promptKeyOf, replyKey, wireIds } from './acp-orders.ts'
 import type { AgentRequest } from './acp-questions.ts'
-import { AgentConversation, type AgentFacts, type Reading } from './agent-conversation.ts'
+import { AgentConversation, type Reading } from './agent-conversation.ts'
+import type { AgentFacts } from './agent-handshake.ts'
 import { BERTH_EVENT } from './berth-event.ts'
 
 const of = { runId: 'run', attempt: 1, turnSequence: 2 }

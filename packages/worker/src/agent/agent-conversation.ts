@@ -3,17 +3,13 @@ import type { ServerTemplate } from '@berth/core/environments/extensions/server-
 import type { EventDraft } from '@berth/core/sessions/log/envelope.ts'
 import type { Preview } from '@berth/core/sessions/previews/preview.ts'
 import type { OpenCall } from '@berth/core/sessions/runs/open-calls.ts'
-import type { Outcome } from '@berth/core/sessions/runs/run.ts'
 import { ownCredentials, type Redactor } from '@berth/platform/kit/redactor.ts'
 import type { JournalRecord } from '../supervisor/stream.ts'
 import {
   type AgentMessage,
-  asIdentifier,
   asKey,
   asObject,
-  asText,
   isOverlong,
-  MAX_IDENTIFIER_BYTES,
   readAgentMessage,
   readPermissionCall,
   readTitle,
@@ -29,34 +25,12 @@ import {
   readElicitation,
   readPermission,
 } from './acp-questions.ts'
+import { type AgentEnd, type AgentFacts, afterHandshake, type Handshake } from './agent-handshake.ts'
 import { AgentRequests, type RequestsReading } from './agent-requests.ts'
 import { BACKGROUND_UPDATED, BERTH_EVENT, readBerthEvent } from './berth-event.ts'
-import { leftOut, type McpTransport, speaks, transportsOf } from './mcp-servers.ts'
 import { outcomeOfAnswer } from './prompt-outcome.ts'
 import { type AgentState, ReportedState } from './reported-state.ts'
 import { type LastAnswer, Transcript } from './transcript.ts'
-
-/** The known state of a lease's agent process; committed together with the journal's offset. */
-export interface AgentFacts {
-  /** Number of agent processes that the lease has had. */
-  readonly generation: number
-  /** `loaded`: it has loaded a conversation and may still be repeating it. */
-  readonly state: 'none' | 'started' | 'initialized' | 'loaded' | 'ready' | 'exited'
-  readonly loadsSessions: boolean
-  /** Transports of MCP servers that it speaks besides stdio. */
-  readonly mcp: readonly McpTransport[]
-  readonly sessionId: string | null
-  /** Key of the prompt that the agent has not answered yet. */
-  readonly activePrompt: string | null
-}
-
-/** How the agent's part of an attempt ended. */
-export type AgentEnd =
-  | { readonly kind: 'answered'; readonly outcome: Outcome }
-  /** `started`: it had answered until it could take a prompt. */
-  | { readonly kind: 'exited'; readonly signal: string | null; readonly started: boolean }
-  /** `resuming`: the agent refused to load the conversation that it was to continue. */
-  | { readonly kind: 'unstartable'; readonly detail: string; readonly resuming: boolean }
 
 /** The results of reading the journal since the last `take()`. */
 export interface Reading extends RequestsReading {
@@ -95,8 +69,7 @@ export class AgentConversation {
   readonly #transcript: Transcript
   readonly #redactor: Redactor
   readonly #isOwn: boolean
-  readonly #repeatsLate: boolean
-  readonly #servers: readonly ServerTemplate[]
+  readonly #handshake: Handshake
   readonly #endsMessages: boolean
   readonly #asksPeople: () => boolean
   readonly #requests: AgentRequests
@@ -153,8 +126,8 @@ export class AgentConversation {
     this.#offset = committed
     this.#redactor = redactor
     this.#isOwn = options.isOwn
-    this.#repeatsLate = options.repeatsLate ?? false
-    this.#servers = options.servers ?? []
+    const { isOwn, repeatsLate = false, servers = [] } = options
+    this.#handshake = { isOwn, repeatsLate, servers }
     this.#endsMessages = options.endsMessages ?? false
     this.#steering = new Set(options.steering)
     this.#asksPeople = options.asksPeople ?? (() => true)
@@ -347,23 +320,11 @@ export class AgentConversation {
   }
 
   #answered(message: Extract<AgentMessage, { kind: 'response' }>): void {
-    const failed = message.error !== null || message.result === null
-    if (message.id === wireIds.initialize && this.#facts.state === 'started') {
-      if (failed) this.#refuses('initialize', message.error)
-      const capabilities = asObject(message.result?.['agentCapabilities'])
-      const mcp = transportsOf(capabilities?.['mcpCapabilities'])
-      this.#know({ state: 'initialized', loadsSessions: capabilities?.['loadSession'] === true, mcp })
-      for (const { name, kind } of this.#servers) if (!speaks(mcp, kind)) this.#drafts.push(leftOut(name, kind))
-    } else if (message.id === wireIds.newSession && this.#facts.state === 'initialized') {
-      const sessionId = asIdentifier(message.result?.['sessionId'])
-      if (failed || sessionId === undefined) this.#refuses('session/new', message.error ?? unusable(message.result))
-      else this.#know({ state: 'ready', sessionId })
-    } else if (message.id === wireIds.loadSession && this.#facts.state === 'initialized') {
-      if (message.error !== null && this.#isOwn) this.#know({ loadsSessions: false })
-      else if (message.error !== null) this.#refuses('session/load', message.error)
-      else this.#know({ state: this.#repeatsLate ? 'loaded' : 'ready' })
-    } else if (message.id === wireIds.barrier && this.#facts.state === 'loaded') {
-      this.#know({ state: 'ready' })
+    const step = afterHandshake(this.#facts, message, this.#handshake)
+    if (step !== null) {
+      if (step.facts !== undefined) this.#know(step.facts)
+      if (step.end !== undefined) this.#end = step.end
+      this.#drafts.push(...(step.drafts ?? []))
     } else if (message.id === this.#promptId && this.prompted) {
       const outcome = outcomeOfAnswer(message.result, message.error, this.#redactor)
       this.#end = { kind: 'answered', outcome }
@@ -379,11 +340,6 @@ export class AgentConversation {
     this.#steered.push(turnId)
     const data = { turnId, status: 'taken' }
     this.#drafts.push({ type: 'svc.turn.steered', runId: this.#prompt.runId, data })
-  }
-
-  #refuses(method: string, error: Readonly<Record<string, unknown>> | null): void {
-    const detail = `${method}: ${asText(error?.['message']) ?? 'no usable answer'}`
-    this.#end = { kind: 'unstartable', detail, resuming: method === 'session/load' }
   }
 
   #notified(method: string, params: Readonly<Record<string, unknown>>, offset: number, replayed: boolean): void {
@@ -461,10 +417,6 @@ export class AgentConversation {
  * after them.
  */
 const given: ReadonlySet<unknown> = new Set(['instructions', 'attachment'])
-
-/** A session's id is sent back to the agent, so it can be neither cut nor replaced. */
-const unusable = (result: Readonly<Record<string, unknown>> | null) =>
-  isOverlong(result?.['sessionId']) ? { message: `its sessionId has more than ${MAX_IDENTIFIER_BYTES} bytes` } : null
 
 function parse(text: string): unknown {
   try {

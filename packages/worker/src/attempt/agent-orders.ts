@@ -30,8 +30,8 @@ import {
   steer,
 } from '../agent/acp-orders.ts'
 import { answerTo } from '../agent/acp-questions.ts'
-import type { AgentFacts } from '../agent/agent-conversation.ts'
 import { type AddedVariables, agentEnvironment, environmentWith } from '../agent/agent-environment.ts'
+import type { AgentFacts } from '../agent/agent-handshake.ts'
 import { serversFor } from '../agent/mcp-servers.ts'
 import { answerBlocks, answersMeta, budgetRaised, feedbackBlocks, promptBlocks } from '../agent/prompt-blocks.ts'
 import type { RunClaim } from '../claim/claim.ts'

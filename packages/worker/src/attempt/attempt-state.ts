@@ -1,5 +1,5 @@
 import type { Outcome } from '@berth/core/sessions/runs/run.ts'
-import type { AgentEnd, AgentFacts } from '../agent/agent-conversation.ts'
+import type { AgentEnd, AgentFacts } from '../agent/agent-handshake.ts'
 
 /**
  * What a worker has done with an attempt so far, besides the journal's own facts. `advance` alone changes it. Nothing goes back: a

@@ -4,7 +4,7 @@ import { type OutputIssue, rejected, type Verdict } from '@berth/core/sessions/o
 import type { Outcome } from '@berth/core/sessions/runs/run.ts'
 import type { TurnRow } from '@berth/core/sessions/turns/turn.ts'
 import { asksForOutput, type Order, type PromptOf } from '../agent/acp-orders.ts'
-import type { AgentEnd, AgentFacts } from '../agent/agent-conversation.ts'
+import type { AgentEnd, AgentFacts } from '../agent/agent-handshake.ts'
 import { outputCorrection } from '../agent/prompt-blocks.ts'
 import type { LastAnswer } from '../agent/transcript.ts'
 import type { RunClaim } from '../claim/claim.ts'
