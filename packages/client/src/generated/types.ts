@@ -4034,6 +4034,12 @@ export interface ErrorCodes {
   git_connection_refused: Record<never, never>
   /** The model provider refused the request. */
   upstream_request_refused: Record<never, never>
+  /** The form has no `file` part. */
+  audio_file_required: Record<never, never>
+  /** `durationMs` is missing, fractional or out of range. */
+  invalid_audio_duration: Record<never, never>
+  /** The form is malformed, or contains more than `file` and `durationMs`. */
+  invalid_audio_upload: Record<never, never>
   /** No bearer credential was sent. */
   bearer_credential_required: Record<never, never>
   /** The assertion is not valid: check its key, signature, audience and dates. */
@@ -4050,12 +4056,6 @@ export interface ErrorCodes {
   budget_reached: Record<never, never>
   /** A budget counts the request, and the price of the model is not configured. */
   cost_unknown: Record<never, never>
-  /** The form has no `file` part. */
-  audio_file_required: Record<never, never>
-  /** `durationMs` is missing, fractional or out of range. */
-  invalid_audio_duration: Record<never, never>
-  /** The form is malformed, or contains more than `file` and `durationMs`. */
-  invalid_audio_upload: Record<never, never>
   /** The credential lacks `svc.cloud.access`. */
   cloud_access_denied: Record<never, never>
   /** The credential lacks the capability in `requiredScope`. */
@@ -4144,12 +4144,8 @@ export interface ErrorCodes {
   cloud_turn_conflict: Record<never, never>
   /** Another message waits in the Session than the one that this was to replace, or it is another person's. */
   cloud_next_turn_conflict: Record<never, never>
-  /** The Session has an active Run. */
-  cloud_run_in_progress: Record<never, never>
   /** The agent of the Session cannot be given a message while it works. Send it without `mode` once the Run has ended, or cancel the Run first. */
   cloud_steering_unsupported: Record<never, never>
-  /** The service is still storing the checkpoint of the last Run. */
-  cloud_session_finalizing: Record<never, never>
   /** The Session cannot continue; `continuation` says why. */
   cloud_resume_unavailable: Record<never, never>
   /** The Session still has work to continue from, or lost it in a way that a reset does not repair. */
@@ -4218,34 +4214,38 @@ export interface ErrorCodes {
   member_reset_refused: Record<never, never>
   /** The organization would be left without an administrator; make another one first. */
   last_administrator: Record<never, never>
+  /** The Session has an active Run. */
+  cloud_run_in_progress: Record<never, never>
+  /** The service is still storing the checkpoint of the last Run. */
+  cloud_session_finalizing: Record<never, never>
   /** The body is larger than the operation accepts. */
   request_entity_too_large: Record<never, never>
   /** The recording is larger than 20 MiB. */
   audio_too_large: Record<never, never>
   /** The request target is too long. */
   uri_too_long: Record<never, never>
-  /** The range lies outside the content; `Content-Range` contains its size. */
-  range_not_satisfiable: Record<never, never>
   /** The recording is not FLAC, MP3, MP4/M4A, Ogg, WAV or WebM. */
   unsupported_audio_format: Record<never, never>
+  /** The media type of the body is not accepted. */
+  unsupported_media_type: { mediaType?: string }
+  /** The range lies outside the content; `Content-Range` contains its size. */
+  range_not_satisfiable: Record<never, never>
   /** The recording cannot be decoded, or its length differs from `durationMs`. */
   invalid_audio: Record<never, never>
   /** The recording contains no speech. */
   empty_transcript: Record<never, never>
-  /** The media type of the body is not accepted. */
-  unsupported_media_type: { mediaType?: string }
+  /** The write needs `If-Match` with the newest revision of the environment in quotes. */
+  precondition_required: Record<never, never>
   /** The caller has exceeded its request rate. */
   cloud_rate_limit_exceeded: { retryAfterSeconds: number }
   /** The network address has sent too many requests without a valid credential. */
   cloud_auth_rate_limit_exceeded: Record<never, never>
-  /** The installation has 1,000 deliveries that wait for their Sessions. */
-  trigger_backlog_full: Record<never, never>
   /** The spending limit of the key or its organization is reached. */
   insufficient_quota: Record<never, never>
   /** The model provider is limiting the request rate. */
   upstream_rate_limited: Record<never, never>
-  /** The write needs `If-Match` with the newest revision of the environment in quotes. */
-  precondition_required: Record<never, never>
+  /** The installation has 1,000 deliveries that wait for their Sessions. */
+  trigger_backlog_full: Record<never, never>
   /** The request headers are too large. */
   request_header_fields_too_large: Record<never, never>
   /** An unexpected fault; the request may have taken effect. */
@@ -4260,20 +4260,14 @@ export interface ErrorCodes {
   upstream_unreachable: Record<never, never>
   /** The model provider closed the connection in the middle of its response. */
   upstream_cut: Record<never, never>
-  /** The model provider did not answer in time. */
-  upstream_timeout: Record<never, never>
   /** The model provider is overloaded. */
   upstream_overloaded: Record<never, never>
   /** The service could not verify the credential. */
   identity_service_unavailable: Record<never, never>
   /** The service is restarting, or its database does not answer. */
   service_unavailable: Record<never, never>
-  /** No transcription engine is configured, or one of its programs is missing; `message` says which. */
-  transcription_not_configured: { message?: string }
   /** The transcription engine is busy or has failed. */
   transcription_unavailable: Record<never, never>
-  /** The rate limiter failed. */
-  cloud_rate_limit_unavailable: Record<never, never>
   /** No worker has reported which runtimes it can run. */
   cloud_agent_catalog_unavailable: Record<never, never>
   /** The catalog of extensions cannot be read. */
@@ -4282,12 +4276,18 @@ export interface ErrorCodes {
   cloud_workspace_starting: Record<never, never>
   /** The service could not start a workspace. */
   cloud_workspace_unavailable: Record<never, never>
-  /** The sandbox is on a machine that this process does not reach or that is being drained, or there is no domain for previews. */
-  cloud_preview_unavailable: Record<never, never>
   /** The workspace lies on a machine that this process does not reach. */
   cloud_terminal_unavailable: Record<never, never>
   /** This process serves its maximum number of streams. */
   event_stream_unavailable: Record<never, never>
+  /** No transcription engine is configured, or one of its programs is missing; `message` says which. */
+  transcription_not_configured: { message?: string }
+  /** The sandbox is on a machine that this process does not reach or that is being drained, or there is no domain for previews. */
+  cloud_preview_unavailable: Record<never, never>
+  /** The rate limiter failed. */
+  cloud_rate_limit_unavailable: Record<never, never>
+  /** The model provider did not answer in time. */
+  upstream_timeout: Record<never, never>
 }
 
 /** Input, answer and page item of each operation. */
