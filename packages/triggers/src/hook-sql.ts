@@ -23,14 +23,13 @@ export async function replaceSecret(
   now: Date,
 ): Promise<TriggerRow | null> {
   const owned = [key.organizationId, key.triggerId, key.installationId]
-  const { rows } = await tx.query<Pick<TriggerRow, 'hook_id'>>({
+  const found = await queryRow<Pick<TriggerRow, 'hook_id'>>(tx, {
     text: `
       select hook_id from triggers where organization_id = $1 and id = $2 and installation_id = $3
       for no key update`,
     values: owned,
   })
-  const [found] = rows
-  if (found === undefined) return null
+  if (found === null) return null
   const replaced = await tx.query<TriggerRow>({
     text: `
       update triggers set secret = $4, previous_secret = secret,

@@ -1,7 +1,7 @@
 import { isAddressable } from '@berth/core/accounts/installations/own-installation.ts'
 import { grantedCapabilities } from '@berth/core/identity/guard/granted-capabilities.ts'
 import type { InstallationPrincipal } from '@berth/core/identity/guard/principal.ts'
-import { type Queryable, queryAny } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny, queryRow } from '@berth/platform/storage/postgres/database.ts'
 
 /** Returns whether an organization has an installation that may have triggers: a live one, and not the service's own. */
 export async function hasInstallation(
@@ -24,7 +24,7 @@ export async function readPrincipal(
   db: Queryable,
   { organizationId, installationId }: { readonly organizationId: string; readonly installationId: string },
 ): Promise<InstallationPrincipal | null> {
-  const { rows } = await db.query<{ capabilities: string[]; cloud_access: boolean }>({
+  const row = await queryRow<{ capabilities: string[]; cloud_access: boolean }>(db, {
     name: 'standing-of-installation',
     text: `
       select i.capabilities, o.cloud_access
@@ -33,8 +33,7 @@ export async function readPrincipal(
         and o.suspended_at is null`,
     values: [organizationId, installationId],
   })
-  const [row] = rows
-  if (row === undefined) return null
+  if (row === null) return null
   const capabilities = grantedCapabilities(row.capabilities, row.cloud_access)
   if (!capabilities.has('svc.cloud.access') || !capabilities.has('svc.cloud.sessions:create')) return null
   return { kind: 'app_installation', id: installationId, organizationId, capabilities, expiresAt: null }

@@ -1,5 +1,5 @@
 import type { Identity } from '@berth/contract'
-import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryOne, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import type { Context } from '../context.ts'
 import type { Handlers } from '../http/routing/handler.ts'
 import type { PersonPrincipal, PersonProfile } from '../identity/guard/principal.ts'
@@ -31,16 +31,13 @@ export async function readProfile(
   { id, organizationId, profile }: PersonPrincipal,
 ): Promise<PersonProfile> {
   if (profile !== undefined) return profile
-  const { rows } = await db.query<PersonProfile>({
+  return await queryOne<PersonProfile>(db, {
     name: 'read-identity',
     text: `
       select p.email, p.name, o.name as organization
       from people p, organizations o where p.id = $1 and o.id = $2`,
     values: [id, organizationId],
   })
-  const [found] = rows
-  if (found === undefined) throw new Error('the guard let in a person who is not there')
-  return found
 }
 
 /** Returns the name and the email of a person; null if they are gone. */

@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged } from '@berth/platform/storage/postgres/database.ts'
 
 /** What a host says of itself when it dials. */
 export interface DialledHost {
@@ -65,12 +65,11 @@ export async function takeConnection(
  * @returns false if no host has the token
  */
 export async function noteRefusedProtocol(db: Queryable, tokenSha256: Buffer, protocol: string): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     name: 'note-refused-protocol',
     text: 'update hosts set refused_protocol = $2 where token_sha256 = $1 and removed_at is null',
     values: [tokenSha256, protocol],
   })
-  return rowCount === 1
 }
 
 /** Returns which of these connections are still the newest of their hosts, by host id. */

@@ -1,5 +1,11 @@
 import type { WebhookError } from '@berth/contract'
-import { type Queryable, queryChanged, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
+import {
+  type Queryable,
+  queryChanged,
+  queryOne,
+  queryRow,
+  queryRows,
+} from '@berth/platform/storage/postgres/database.ts'
 import { isAddressable } from '../accounts/installations/own-installation.ts'
 
 export interface EndpointRow {
@@ -64,15 +70,12 @@ export async function insertEndpoint(
   now: Date,
 ): Promise<EndpointRow> {
   const { id, installationId, url, families, sealedSecret } = endpoint
-  const { rows } = await tx.query<EndpointRow>({
+  return await queryOne<EndpointRow>(tx, {
     text: `
       insert into webhook_endpoints (id, installation_id, url, families, sealed_secret, created_at)
       values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
     values: [id, installationId, url, families, sealedSecret, now],
   })
-  const [inserted] = rows
-  if (inserted === undefined) throw new Error('an insert returned no row')
-  return inserted
 }
 
 /** Deletes an endpoint of an installation. @returns false if it has no such one */

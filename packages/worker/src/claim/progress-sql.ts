@@ -1,6 +1,6 @@
 import type { Effort } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import { type Queryable, queryAny } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import type { Reading } from '../agent/agent-conversation.ts'
 import type { LastAnswer } from '../agent/transcript.ts'
 import type { Claim, RunClaim } from './claim.ts'
@@ -91,7 +91,7 @@ export async function clearHandovers(tx: Queryable, claim: RunClaim): Promise<vo
  * none. For a truncated message only the stored size is known.
  */
 export async function findLastAnswer(db: Queryable, key: SessionKey, runId: string): Promise<LastAnswer | null> {
-  const { rows } = await db.query<{ text: string; truncated: string | null }>({
+  const last = await queryRow<{ text: string; truncated: string | null }>(db, {
     text: `
       select envelope::jsonb #>> '{data,text}' as text, envelope::jsonb #>> '{data,truncated}' as truncated
       from events
@@ -103,8 +103,7 @@ export async function findLastAnswer(db: Queryable, key: SessionKey, runId: stri
       order by sequence desc limit 1`,
     values: [key.organizationId, key.sessionId, runId],
   })
-  const last = rows[0]
-  if (last === undefined) return null
+  if (last === null) return null
   return last.truncated === null ? last.text : { sizeBytes: Buffer.byteLength(last.text) }
 }
 

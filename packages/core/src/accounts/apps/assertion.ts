@@ -1,7 +1,7 @@
 import { createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
 import type { Clock } from '@berth/platform/kit/clock.ts'
 import { refusal } from '@berth/platform/kit/refusal.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { readTokenPart } from '../../identity/tokens/token-part.ts'
@@ -82,7 +82,7 @@ export class Assertions {
   }
 
   async #find(slug: string, kid: string): Promise<{ key: KeyObject; organizationId: string } | null> {
-    const { rows } = await this.#db.query<{ public_jwk: JsonWebKey; organization_id: string }>({
+    const row = await queryRow<{ public_jwk: JsonWebKey; organization_id: string }>(this.#db, {
       name: 'find-app-key',
       text: `
         select k.public_jwk, a.organization_id
@@ -91,8 +91,7 @@ export class Assertions {
           and a.deleted_at is null and not a.reserved and o.suspended_at is null`,
       values: [slug, kid],
     })
-    const [row] = rows
-    if (row === undefined) return null
+    if (row === null) return null
     return { key: createPublicKey({ key: row.public_jwk, format: 'jwk' }), organizationId: row.organization_id }
   }
 }

@@ -1,5 +1,5 @@
 import type { Permission, Role } from '@berth/contract'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryOne } from '@berth/platform/storage/postgres/database.ts'
 
 /** Who decides: a member of the organization that would install the app. */
 export interface Decider {
@@ -51,7 +51,7 @@ export async function installApp(
   now: Date,
 ): Promise<string> {
   const { id, organizationId, appSlug, capabilities, membershipId } = installation
-  const { rows } = await tx.query<{ id: string }>({
+  const row = await queryOne<{ id: string }>(tx, {
     name: 'install-app',
     text: `
       insert into installations (id, organization_id, app_slug, capabilities, created_at, kind, created_by)
@@ -61,8 +61,6 @@ export async function installApp(
       returning id`,
     values: [id, organizationId, appSlug, capabilities, now, membershipId],
   })
-  const [row] = rows
-  if (row === undefined) throw new Error('the installation was neither made nor changed')
   return row.id
 }
 

@@ -126,7 +126,7 @@ export async function findAuthorized(
   membershipId: string,
   now: Date,
 ): Promise<AuthorizedIntent | null> {
-  const { rows } = await db.query<{ redirect_url: string | null; state: string | null; installation_id: string }>({
+  const row = await queryRow<{ redirect_url: string | null; state: string | null; installation_id: string }>(db, {
     name: 'find-authorized-intent',
     text: `
       select n.redirect_url, n.state, s.installation_id
@@ -137,8 +137,7 @@ export async function findAuthorized(
         and i.revoked_at is null and o.suspended_at is null`,
     values: [digest, now, membershipId],
   })
-  const [row] = rows
-  if (row === undefined) return null
+  if (row === null) return null
   return { redirectUrl: row.redirect_url, state: row.state, installationId: row.installation_id }
 }
 

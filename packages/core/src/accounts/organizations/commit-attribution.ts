@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryOne } from '@berth/platform/storage/postgres/database.ts'
 
 /** How an organization has the commits of its Publications attributed and signed. */
 export interface Attribution {
@@ -12,16 +12,13 @@ export interface Attribution {
 
 /** Returns how an organization has its commits attributed. */
 export async function readAttribution(db: Queryable, organizationId: string): Promise<Attribution> {
-  const { rows } = await db.query<Attribution>({
+  return await queryOne<Attribution>(db, {
     name: 'read-attribution',
     text: `
       select commit_author as author, commit_sign_off as "signOff", commit_signer as signer
       from organizations where id = $1`,
     values: [organizationId],
   })
-  const [row] = rows
-  if (row === undefined) throw new Error('no organization')
-  return row
 }
 
 /** Sets how an organization has its commits attributed, from the next Publication that is prepared. */

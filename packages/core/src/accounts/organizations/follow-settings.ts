@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryOne } from '@berth/platform/storage/postgres/database.ts'
 
 /** How an organization has its pull requests followed. */
 export interface FollowSettings {
@@ -12,16 +12,13 @@ export interface FollowSettings {
 
 /** Returns how an organization has its pull requests followed. */
 export async function readFollowSettings(db: Queryable, organizationId: string): Promise<FollowSettings> {
-  const { rows } = await db.query<FollowSettings>({
+  return await queryOne<FollowSettings>(db, {
     name: 'read-follow-settings',
     text: `
       select follow_label as label, follow_assignee as assignee, follow_base_commits as "baseCommits"
       from organizations where id = $1`,
     values: [organizationId],
   })
-  const [row] = rows
-  if (row === undefined) throw new Error('no organization')
-  return row
 }
 
 /** Sets it, from the next step of each follow-up on. */

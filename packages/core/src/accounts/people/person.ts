@@ -1,4 +1,4 @@
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
 
 /** A local account. */
 export interface Person {
@@ -63,15 +63,14 @@ async function findPerson(
   by: 'lower(email) = lower($1)' | 'id = $1',
   value: string,
 ): Promise<Person | null> {
-  const { rows } = await db.query<PersonRow>({
+  const row = await queryRow<PersonRow>(db, {
     name: by === 'id = $1' ? 'find-person-by-id' : 'find-person-by-email',
     text: `
       select id, email, name, password_hash, disabled_at, email_proven_at, totp_secret, sessions_since
       from people where ${by}`,
     values: [value],
   })
-  const [row] = rows
-  if (row === undefined) return null
+  if (row === null) return null
   const { id, email, name } = row
   return {
     id,

@@ -1,7 +1,13 @@
 import type { MergeError } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
-import { type Queryable, queryChanged, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
+import {
+  type Queryable,
+  queryChanged,
+  queryOne,
+  queryRow,
+  queryRows,
+} from '@berth/platform/storage/postgres/database.ts'
 import { announce, topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import type { MergeRow } from './merge.ts'
 
@@ -49,7 +55,7 @@ export type NewMerge = Pick<
 >
 
 export async function insertMerge(tx: Queryable, key: MergeKey, row: NewMerge, now: Date): Promise<MergeRow> {
-  const { rows } = await tx.query<MergeRow>({
+  return await queryOne<MergeRow>(tx, {
     text: `
       insert into merges (organization_id, session_id, publication_id, id, request_hash, strategy, mode, commit_title,
         commit_message, pull_number, head_sha, status, due_at, created_at, updated_at)
@@ -69,9 +75,6 @@ export async function insertMerge(tx: Queryable, key: MergeKey, row: NewMerge, n
       now,
     ],
   })
-  const [inserted] = rows
-  if (inserted === undefined) throw new Error('an insert returned no row')
-  return inserted
 }
 
 /** The Merges that workers share; the index of those that are due is `merges_due`. */

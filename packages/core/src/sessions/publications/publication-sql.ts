@@ -1,7 +1,7 @@
 import type { PublicationError, PublicationResult } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
-import { type Queryable, queryAny, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny, queryOne, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import type { LeasePlace } from '../../hosts/hosts.ts'
 import type { Obstacle, Prepared, PublicationRow } from './publication.ts'
 
@@ -58,7 +58,7 @@ export async function insertPublication(
   row: NewPublication,
   now: Date,
 ): Promise<PublicationRow> {
-  const { rows } = await tx.query<PublicationRow>({
+  return await queryOne<PublicationRow>(tx, {
     text: `
       insert into publications (organization_id, session_id, id, request_hash, revision, title, body, delivery, branch,
         draft, status, due_at, created_at, updated_at, author, requested_by_kind, requested_by_id, verification_id,
@@ -88,9 +88,6 @@ export async function insertPublication(
       row.follow_up === null ? null : JSON.stringify(row.follow_up),
     ],
   })
-  const [inserted] = rows
-  if (inserted === undefined) throw new Error('an insert returned no row')
-  return inserted
 }
 
 /** Returns true if a Publication of the Session has not ended, on `publications_open`. */

@@ -1,6 +1,6 @@
 import type { Effort } from '@berth/contract'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import { type Queryable, queryAny, queryRow } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryAny, queryOne, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import { movedIn } from '@berth/platform/storage/postgres/moved-in.ts'
 import type { RunUsage } from '../../accounting/usage-of-run.ts'
 import type { OpenCall } from './open-calls.ts'
@@ -36,16 +36,13 @@ export async function insertRun(
   key: SessionKey,
   run: { id: string; turnId: string; runtime: string | null; model: string | null; effort: Effort | null; now: Date },
 ): Promise<RunRow> {
-  const { rows } = await tx.query<RunRow>({
+  return await queryOne<RunRow>(tx, {
     name: 'insert-run',
     text: `
       insert into runs (organization_id, session_id, id, turn_id, status, runtime, model, effort, queued_at, due_at)
       values ($1, $2, $3, $4, 'queued', $5, $6, $8, $7, least($7, statement_timestamp())) returning *`,
     values: [key.organizationId, key.sessionId, run.id, run.turnId, run.runtime, run.model, run.now, run.effort],
   })
-  const row = rows[0]
-  if (row === undefined) throw new Error('an insert returned no row')
-  return row
 }
 
 export async function requestCancel(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {

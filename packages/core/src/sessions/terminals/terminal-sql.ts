@@ -1,5 +1,11 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import { type Queryable, queryAny, queryRow, queryRows } from '@berth/platform/storage/postgres/database.ts'
+import {
+  type Queryable,
+  queryAny,
+  queryChanged,
+  queryRow,
+  queryRows,
+} from '@berth/platform/storage/postgres/database.ts'
 import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 
 /** A terminal of a person in a sandbox, or its preview. */
@@ -181,7 +187,7 @@ export async function renewTicket(
     ticket,
   }: Pick<NewTerminal, 'id' | 'leaseId' | 'personId' | 'membershipId' | 'signInId' | 'browserSessionId' | 'ticket'>,
 ): Promise<boolean> {
-  const { rowCount } = await tx.query({
+  return await queryChanged(tx, {
     name: 'renew-ticket',
     text: `
       update terminals set ticket_digest = $4, ticket_expires_at = $5, awake_until = greatest(awake_until, $6),
@@ -199,7 +205,6 @@ export async function renewTicket(
       browserSessionId,
     ],
   })
-  return rowCount === 1
 }
 
 /** Uses up a ticket; the terminal is then its sign-in's. @returns null if it is none of the terminal's, was used, has ended, or is another origin's */
@@ -277,12 +282,11 @@ export async function noteTyping(db: Queryable, id: string, now: Date): Promise<
 
 /** Marks a terminal as started. @returns false if it has ended meanwhile */
 export async function markStarted(db: Queryable, id: string): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     name: 'mark-terminal-started',
     text: "update terminals set state = 'started' where id = $1 and state in ('requested', 'started')",
     values: [id],
   })
-  return rowCount === 1
 }
 
 /**
@@ -291,7 +295,7 @@ export async function markStarted(db: Queryable, id: string): Promise<boolean> {
  * @returns false if it had ended, or goes on
  */
 export async function endTerminal(db: Queryable, id: string, reason: TerminalEnd, now: Date): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     name: 'end-terminal',
     text: `
       update terminals set state = 'ended', end_reason = $2, ended_at = $3, ticket_digest = null, ticket_expires_at = null,
@@ -299,7 +303,6 @@ export async function endTerminal(db: Queryable, id: string, reason: TerminalEnd
       where id = $1 and ended_at is null and ($2 <> 'exited' or preview_ends_at is null)`,
     values: [id, reason, now],
   })
-  return rowCount === 1
 }
 
 /** Notes that the supervisor of an ended terminal has to be told so, again if need be. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kit/clock.ts'
 import type { Log } from '../../kit/log.ts'
 import type { PeriodicTask } from '../../kit/periodic-tasks.ts'
-import type { Queryable } from './database.ts'
+import { type Queryable, queryOne } from './database.ts'
 import { logFailure } from './log-failure.ts'
 
 /** The clock stands still for so long rather than go back. */
@@ -79,12 +79,10 @@ export async function readDatabaseClock(db: Queryable): Promise<DatabaseClock> {
 }
 
 async function askTime(db: Queryable): Promise<number> {
-  const { rows } = await db.query<{ ms: number }>({
+  const row = await queryOne<{ ms: number }>(db, {
     name: 'read-clock',
     text: 'select extract(epoch from clock_timestamp())::float8 * 1000 as ms',
   })
-  const [row] = rows
-  if (row === undefined) throw new Error('the database told no time')
   return row.ms
 }
 

@@ -56,6 +56,13 @@ export async function queryRow<Row>(db: Queryable, statement: Statement): Promis
   return row
 }
 
+/** Returns the row of a statement that always has one. @throws Error if it has none */
+export async function queryOne<Row>(db: Queryable, statement: Statement): Promise<Row> {
+  const row = await queryRow<Row>(db, statement)
+  if (row === null) throw new Error(`the statement returned no row: ${statement.text.trim()}`)
+  return row
+}
+
 /** Returns true if a statement returns a row. */
 export async function queryAny(db: Queryable, statement: Statement): Promise<boolean> {
   return (await queryRow(db, statement)) !== null

@@ -1,5 +1,5 @@
 import { ClaimedRows } from '@berth/platform/storage/postgres/claimed-rows.ts'
-import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import { isLive } from './subscription-sql.ts'
 
 /**
@@ -61,7 +61,7 @@ export async function queueTest(
     readonly now: Date
   },
 ): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     name: 'queue-push-test',
     text: `
       insert into push_deliveries (id, subscription_id, organization_id, kind, subject, created_at, due_at)
@@ -69,7 +69,6 @@ export async function queueTest(
       where id = $2 and membership_id = $3`,
     values: [id, subscriptionId, membershipId, now, id],
   })
-  return rowCount === 1
 }
 
 interface PushRow {

@@ -1,4 +1,4 @@
-import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 
 /** A browser of a membership. */
@@ -109,12 +109,11 @@ export async function putSubscription(
 
 /** Deletes a subscription of a membership, with what is to be pushed. @returns false if it has none of this id */
 export async function deleteSubscription(db: Queryable, membershipId: string, id: string): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     name: 'delete-push-subscription',
     text: 'delete from push_subscriptions where membership_id = $1 and id = $2',
     values: [membershipId, id],
   })
-  return rowCount === 1
 }
 
 /** Deletes subscriptions that have ended. @returns how many there were */

@@ -1,12 +1,12 @@
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
-import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged } from '@berth/platform/storage/postgres/database.ts'
 
 /**
  * Notes that a person has read a Session up to an Event; what was read before stays read.
  * @returns false if nothing changed
  */
 export async function markRead(db: Queryable, key: SessionKey, personId: string, sequence: number): Promise<boolean> {
-  const { rowCount } = await db.query({
+  return await queryChanged(db, {
     name: 'mark-session-read',
     text: `
       insert into session_marks as m (organization_id, session_id, person_id, read_sequence)
@@ -16,7 +16,6 @@ export async function markRead(db: Queryable, key: SessionKey, personId: string,
         set read_sequence = excluded.read_sequence where m.read_sequence < excluded.read_sequence`,
     values: [key.organizationId, key.sessionId, personId, sequence],
   })
-  return rowCount === 1
 }
 
 /** What a person may mark a Session with; null ends it, and what is absent stays. */

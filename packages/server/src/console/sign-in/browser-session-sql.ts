@@ -1,5 +1,5 @@
 import type { BrowserSession, Permission, Role } from '@berth/contract'
-import { type Queryable, queryRow } from '@berth/platform/storage/postgres/database.ts'
+import { type Queryable, queryChanged, queryOne, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import { deleteInBatches } from '@berth/platform/storage/postgres/delete-in-batches.ts'
 
 /** A session to be made. */
@@ -20,7 +20,7 @@ export interface NewBrowserSession {
  */
 export async function insertBrowserSession(tx: Queryable, session: NewBrowserSession, now: Date): Promise<boolean> {
   const { id, digest, personId, signInId, endsAt, signedInAt, agent, address } = session
-  const { rowCount } = await tx.query({
+  return await queryChanged(tx, {
     name: 'insert-console-session',
     text: `
       insert into console_sessions
@@ -29,7 +29,6 @@ export async function insertBrowserSession(tx: Queryable, session: NewBrowserSes
       from sign_ins s where s.id = $4 and s.person_id = $3 and s.ended_at is null`,
     values: [id, digest, personId, signInId, now, endsAt, signedInAt, agent, address],
   })
-  return rowCount === 1
 }
 
 /** Deletes a session. @returns its sign-in; null if the person has no such session */
@@ -101,7 +100,7 @@ interface MembershipRow {
 
 /** Reads who is signed in by a session, and where they are a member, the last used membership first. */
 export async function readIdentity(db: Queryable, sessionId: string): Promise<BrowserIdentity> {
-  const { rows } = await db.query<BrowserIdentity>({
+  return await queryOne<BrowserIdentity>(db, {
     name: 'read-console-identity',
     text: `
       select p.name, p.email, c.created_at, c.seen_at, s.membership_id,
@@ -114,9 +113,6 @@ export async function readIdentity(db: Queryable, sessionId: string): Promise<Br
       where c.id = $1`,
     values: [sessionId],
   })
-  const [row] = rows
-  if (row === undefined) throw new Error('the guard let in a browser session that is not there')
-  return row
 }
 
 /** Reads when a session was made and last used; null if it is no more. */
