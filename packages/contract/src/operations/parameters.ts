@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { limits } from '../limits.ts'
 import { Uuid } from '../scalar.ts'
 
@@ -23,4 +23,10 @@ export const AfterSequence = Type.Integer({
   minimum: 0,
   default: 0,
   description: 'Returns only Events with a greater sequence.',
+})
+
+/** Answers of a write under an id of the caller's: a repeated request has the answer of the first. */
+export const admitted = <S extends TSchema>(name: string, schema: S) => ({
+  201: { description: `The ${name} was admitted.`, schema },
+  200: { description: `An earlier request with the same body created the ${name}.`, schema },
 })

@@ -9,7 +9,7 @@ import { ReviewEnvelope } from '../review.ts'
 import { closed, Sha256, Uuid } from '../scalar.ts'
 import { SignedStatement, SigstoreBundle, StatementList } from '../statement.ts'
 import { CreateVerification, VerificationEnvelope, VerificationPage } from '../verification.ts'
-import { Cursor, pageLimit, SessionPath } from './parameters.ts'
+import { admitted, Cursor, pageLimit, SessionPath } from './parameters.ts'
 
 const PublicationPath = Type.Object({ sessionId: Uuid, publicationId: Uuid })
 const VerificationPath = Type.Object({ sessionId: Uuid, verificationId: Uuid })
@@ -59,13 +59,7 @@ export const publicationOperations = {
       "Runs the checks of the Session's environment on exactly the reviewed revision, in a fresh sandbox. Workers do this in the background; no workspace is needed, and none is read. If the Session has results of the same checks on the same tree, the answer has them at once.",
     params: VerificationPath,
     body: CreateVerification,
-    responses: {
-      201: { description: 'The verification was admitted.', schema: VerificationEnvelope },
-      200: {
-        description: 'An earlier request with the same body created the verification.',
-        schema: VerificationEnvelope,
-      },
-    },
+    responses: admitted('verification', VerificationEnvelope),
     errors: [
       'cloud_session_not_found',
       'cloud_verification_conflict',
@@ -112,13 +106,7 @@ export const publicationOperations = {
       'Delivers exactly the reviewed revision. Workers do this in the background: until the status is final, read the Publication again, and never repeat the request under another id.',
     params: PublicationPath,
     body: CreatePublication,
-    responses: {
-      201: { description: 'The Publication was admitted.', schema: PublicationEnvelope },
-      200: {
-        description: 'An earlier request with the same body created the Publication.',
-        schema: PublicationEnvelope,
-      },
-    },
+    responses: admitted('Publication', PublicationEnvelope),
     errors: [
       'cloud_session_not_found',
       'cloud_publication_conflict',
@@ -182,10 +170,7 @@ export const publicationOperations = {
     capability: 'svc.cloud.merges:create',
     params: MergePath,
     body: CreateMerge,
-    responses: {
-      201: { description: 'The Merge was admitted.', schema: MergeEnvelope },
-      200: { description: 'An earlier request with the same body created the Merge.', schema: MergeEnvelope },
-    },
+    responses: admitted('Merge', MergeEnvelope),
     errors: [
       'cloud_session_not_found',
       'cloud_publication_merge_conflict',
