@@ -1,3 +1,4 @@
+import { signInPerson } from '@berth/testing/accounts/signer.ts'
 import { Environments } from '@berth/testing/environments/environments.ts'
 import { FollowedSession } from '@berth/testing/following/followed-session.ts'
 import { commitTo, fileAt, tipOf } from '@berth/testing/git/repositories.ts'
@@ -20,6 +21,13 @@ afterEach(() => choose({}))
 const lines = (...changed: readonly string[]) =>
   Array.from({ length: 20 }, (_, index) => `${changed[index] ?? `line ${index}`}\n`).join('')
 const rests = ({ state }: { state: string }) => state === 'needs_person'
+const query = <Row extends object>(text: string, values: unknown[] = []) => test.db.database.query<Row>(text, values)
+/** Waits until nobody answers for a follow-up, of which nobody may read at that time. */
+const isRevoked = ({ at }: FollowedSession) =>
+  until('the end, since nobody answers for it', async () => {
+    const text = `select from follow_ups where session_id = $1 and reason = 'authority_revoked'`
+    return (await query(text, [at.session.id])).rowCount > 0
+  })
 
 describe('a follow-up', () => {
   it('needs a person if the checks of the environment fail on its work, and pushes nothing', async () => {
@@ -75,23 +83,15 @@ describe('a follow-up', () => {
   it.each([
     ['the grant of its repository is revoked', 'repository_grants', 'revoked_at', 'repository_id::text'],
     ['its organization is suspended', 'organizations', 'suspended_at', 'id::text'],
-  ])('stops working with a reason if %s, and writes nothing', async (what, table, column, id) => {
+  ])('stops working with a reason if %s, and writes nothing', async (_, table, column, id) => {
     const name = `sample/${table.replace('_', '-')}`
     const at = await FollowedSession.begin(test, { name, agent: 'echo made > made' })
-    const set = (to: 'now()' | 'null') => {
-      const of = table === 'organizations' ? test.tenant.organizationId : at.repositoryId
-      return test.db.database.query(`update ${table} set ${column} = ${to} where ${id} = $1`, [of])
-    }
+    const of = table === 'organizations' ? test.tenant.organizationId : at.repositoryId
+    const set = (to: 'now()' | 'null') => query(`update ${table} set ${column} = ${to} where ${id} = $1`, [of])
     await at.rested()
     await set('now()')
     await at.report(at.head, 'failure')
-    await until(`the end, since ${what}`, async () => {
-      const { rows } = await test.db.database.query<{ reason: string | null }>(
-        'select reason from follow_ups where session_id = $1',
-        [at.at.session.id],
-      )
-      return rows[0]?.reason === 'authority_revoked'
-    })
+    await isRevoked(at)
     expect(await at.comments()).toEqual([])
     await set('null')
     // Once the organization may look again, it sees why, and goes on by a request.
@@ -101,5 +101,56 @@ describe('a follow-up', () => {
     const again = await at.retry()
     expect(again).toMatchObject({ state: 'watching' })
     await at.when('the work on the check', ({ attempts }) => attempts === 1)
+  })
+
+  it.each([
+    ['whoever began it leaves', 'memberships', 'person_id', 'failed authority_revoked_dispatch'],
+    ['the owner of its Session is revoked', 'installations', 'id', 'failed authority_revoked_dispatch'],
+    // Its grant lets nothing out, and does not begin Runs.
+    ['the grant of its repository is revoked', 'repository_grants', 'repository_id::text', 'completed'],
+  ])('pushes nothing of a Turn that begins in the moment in which %s', async (_, table, id, ended) => {
+    const name = `sample/moment-${table.replace('_', '-')}`
+    const at = await FollowedSession.begin(test, { name, agent: `echo "\${FOLLOW_UP_CAUSE:-made}" > made` })
+    const session = at.at.session.id
+    const { organizationId, installationId } = test.tenant
+    const { personId } = await signInPerson(test.db.database, organizationId)
+    const of = { memberships: personId, installations: installationId }[table] ?? at.repositoryId
+    const set = (to: 'now()' | 'null') => query(`update ${table} set revoked_at = ${to} where ${id} = $1`, [of])
+    await at.rested()
+    if (of === personId) {
+      await query(`update follow_ups set started_by_kind = 'person', started_by_id = $2 where session_id = $1`, [
+        session,
+        personId,
+      ])
+    }
+    await test.db.database.transaction(async tx => {
+      await tx.query('select from sessions where id = $1 for update', [session])
+      await at.report(at.head, 'failure')
+      // The worker has decided on the Turn, and waits for the Session.
+      await until('a Turn that is about to begin', async () => {
+        const text = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+        return (await query(text)).rowCount > 0
+      })
+      await set('now()')
+    })
+    await isRevoked(at)
+    const run = await until('the end of the Run', async () => {
+      const { rows } = await query<{ ended: string }>(
+        `select concat_ws(' ', status, error_code) as ended from runs
+         where session_id = $1 and id <> $2 and ended_at is not null`,
+        [session, at.at.session.activeRunId],
+      )
+      return rows[0]
+    })
+    expect(run.ended).toBe(ended)
+    expect(await tipOf(at.gitDir, at.branch)).toBe(at.head)
+    expect(await at.comments()).toEqual([])
+    await set('null')
+    expect(await at.read()).toMatchObject({ state: 'needs_person', attempts: 1, history: [{ cause: 'checks' }] })
+    // Whoever asks again answers for it: the work is done, or pushed if it was.
+    await at.retry()
+    const { headSha } = await at.when('the work to be pushed', ({ headSha: head }) => head !== at.head)
+    expect(headSha).toBe(await tipOf(at.gitDir, at.branch))
+    expect(await fileAt(at.gitDir, at.branch, 'made')).toBe('checks')
   })
 })
