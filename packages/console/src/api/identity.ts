@@ -35,6 +35,7 @@ export class NoMembership extends Error {}
 export const viewerQuery = queryOptions({
   queryKey: ['viewer'],
   staleTime: Number.POSITIVE_INFINITY,
+  refetchOnWindowFocus: 'always',
   queryFn: async (): Promise<Viewer> => {
     const { user, memberships, membershipId, features } = await call<ConsoleIdentity>('GET', 'auth/session')
     const preferred = memberships.find(({ id }) => id === membershipId)?.organization.id ?? null

@@ -1,26 +1,22 @@
+import { BerthError } from '@berth/client'
 import type { NextTurn } from '@berth/contract'
-import { QueryCache, QueryClient, queryOptions } from '@tanstack/react-query'
+import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query'
 import { berth, call } from './client.ts'
-import { isOutside, needsSignIn, signIn } from './identity.ts'
+import { isOutside, needsSignIn, signIn, viewerQuery } from './identity.ts'
+
+function onError(error: unknown): void {
+  if (needsSignIn(error)) void signIn()
+  // The page begins anew, in another organization of the person or with word that there is none.
+  if (isOutside(error)) location.assign('/')
+  // A role may be lost while a page is open.
+  if (error instanceof BerthError && error.status === 403) void queryClient.invalidateQueries(viewerQuery)
+}
 
 /** Every answer of the service that the page keeps, apart from logs. The client package retries, so this does not. */
 export const queryClient: QueryClient = new QueryClient({
-  queryCache: new QueryCache({
-    onError: error => {
-      if (needsSignIn(error)) void signIn()
-      // The page begins anew, in another organization of the person or with word that there is none.
-      if (isOutside(error)) location.assign('/')
-    },
-  }),
-  defaultOptions: {
-    queries: { retry: false, staleTime: 15_000, gcTime: 10 * 60_000 },
-    mutations: {
-      retry: false,
-      onError: error => {
-        if (needsSignIn(error)) void signIn()
-      },
-    },
-  },
+  queryCache: new QueryCache({ onError }),
+  mutationCache: new MutationCache({ onError }),
+  defaultOptions: { queries: { retry: false, staleTime: 15_000, gcTime: 10 * 60_000 } },
 })
 
 export const sessionQuery = (id: string) =>

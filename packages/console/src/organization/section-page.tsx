@@ -1,13 +1,16 @@
 import { useRouteContext } from '@tanstack/react-router'
 import { Lock } from 'lucide-react'
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 import { LearnMore } from '../ui/learn-more.tsx'
 import { Page, Title } from '../ui/page.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { meetsRequirement, type Requirement, reasonFor } from './requirement.ts'
 import { docsOf } from './sections.ts'
 
-/** A page of the organization. Members who may not use it see the requirement, and the page reads nothing. */
+/**
+ * A page of the organization. Members who may not use it see the requirement, and the page reads nothing. Whoever loses their
+ * role on it keeps what they typed until they go; its buttons say why they do nothing.
+ */
 export function SectionPage(props: {
   title: string
   needs: Requirement
@@ -19,7 +22,9 @@ export function SectionPage(props: {
   const { title, needs, actions, below, reading = false, children } = props
   const { viewer } = useRouteContext({ from: '/shell' })
   const docs = docsOf(title)
-  if (!meetsRequirement(needs, viewer.membership)) {
+  const allowed = meetsRequirement(needs, viewer.membership)
+  const [entered] = useState(allowed)
+  if (!allowed && !entered) {
     return (
       <Page title={title}>
         <Title>{title}</Title>

@@ -1,6 +1,8 @@
-import { Link, Outlet } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { Link, Outlet, useRouteContext, useRouter } from '@tanstack/react-router'
 import { Boxes, Building2, Inbox, type LucideIcon, Plus, Settings } from 'lucide-react'
-import { lazy, type ReactNode, Suspense, useRef } from 'react'
+import { lazy, type ReactNode, Suspense, useEffect, useRef } from 'react'
+import { viewerQuery } from '../api/identity.ts'
 import { to } from '../routing/to.ts'
 import { WaitingCount } from '../sessions/waiting-count.tsx'
 import { EarlyInput } from '../ui/early-input.tsx'
@@ -16,6 +18,13 @@ export function AppShell() {
   const overlay = useOverlay()
   const online = useOnline()
   const typed = useRef('')
+  const router = useRouter()
+  const { viewer } = useRouteContext({ from: '/shell' })
+  const { data } = useQuery(viewerQuery)
+  // What the person may do has changed: pages have it from the route.
+  useEffect(() => {
+    if (data !== viewer) void router.invalidate()
+  }, [data])
   return (
     <div className="grid h-full grid-rows-[auto_minmax(0,1fr)_auto] lg:grid-cols-[15.5rem_minmax(0,1fr)]">
       <a
