@@ -35,8 +35,11 @@ export interface CheckOut {
   /** Id of the mirror's objects for the sandbox: the clone borrows them and copies none. */
   readonly objects: string
   readonly names: CheckoutNames
-  /** Which files `project` has before: none that stay, those of a similar commit of the repository, or the commit's own. */
-  readonly files: 'none' | 'similar' | 'own'
+  /**
+   * Which files `project` has before: none that stay, the commit's own, or those of another commit, as git's index there
+   * says. Only what differs between the commits is then looked at: a look at every file takes a second for 100,000.
+   */
+  readonly files: 'none' | 'own' | { readonly of: string }
   /**
    * Whether the files belong to a tree that sandboxes share. Git then takes a file as unchanged that has the size and
    * the time that its index knows: the owner is another one in each sandbox, and all files would be read otherwise.
@@ -80,7 +83,7 @@ export async function checkOut(order: CheckOut, signal: AbortSignal): Promise<vo
       BRANCH: names.branch,
       ORIGIN: names.originUrl ?? '',
       OBJECTS: insidePaths.objects,
-      FILES: files,
+      ...(typeof files === 'string' ? { FILES: files } : { FILES: 'other', FROM: files.of }),
       KEPT: isKept ? 'yes' : '',
     },
     trees: { workspace: 'write' },
@@ -116,7 +119,8 @@ git config remote.origin.fetch '+refs/heads/*:refs/remotes/origin/*'
 git config "branch.$BRANCH.remote" origin
 git config "branch.$BRANCH.merge" "refs/heads/$BRANCH"
 [ "$FILES" != own ] || exit 0
-exec git -c checkout.workers=0 -c core.hooksPath=/dev/null -c core.fsmonitor=false reset --hard 2>&1 >/dev/null
+if [ "$FILES" = other ]; then set -- read-tree -m -u -v "$FROM" HEAD; else set -- reset --hard; fi
+exec git -c checkout.workers=0 -c core.hooksPath=/dev/null -c core.fsmonitor=false "$@" 2>&1 >/dev/null
 `
 
 /** Returns what tells names from others. */

@@ -16,23 +16,29 @@ const OWN_INODES = 64
 const MOST_CHANGES = 200_000
 
 /**
- * Returns the paths in which two commits differ, one character per byte; null if there are too many, or the repository
- * lacks one of the commits.
+ * Returns the paths in which two commits differ, one character per byte, each with the id of its content in the second, or
+ * null for one that is gone; null if there are too many, or the repository lacks one of the commits.
  */
 export async function changedPaths(
   gitDir: string,
   from: string,
   to: string,
   signal: AbortSignal,
-): Promise<ReadonlySet<string> | null> {
-  const changed = new Set<string>()
-  const args = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', from, to]
-  const take = records(path => {
-    changed.add(path)
+): Promise<ReadonlyMap<string, string | null> | null> {
+  const changed = new Map<string, string | null>()
+  let oid: string | null | undefined
+  const take = records(record => {
+    if (oid === undefined) {
+      const [, , , id = '', status] = record.split(' ')
+      oid = status === 'D' ? null : id
+      return false
+    }
+    changed.set(record, oid)
+    oid = undefined
     return changed.size > MOST_CHANGES
   })
   try {
-    await runGit(args, { gitDir, take, signal })
+    await runGit(['diff-tree', '-r', '-z', '--no-renames', from, to], { gitDir, take, signal })
   } catch (error) {
     if (error instanceof GitError) return null
     throw error
@@ -40,38 +46,47 @@ export async function changedPaths(
   return changed.size > MOST_CHANGES ? null : changed
 }
 
-/**
- * Returns what a commit's files take, and what those of its files take that are in a set of paths, each with the index
- * that names all files.
- */
-export async function sizesOfCommit(
-  gitDir: string,
-  oid: string,
-  paths: ReadonlySet<string>,
-  signal: AbortSignal,
-): Promise<{ readonly files: number; readonly whole: DiskSize; readonly part: DiskSize }> {
-  const [whole, part] = [tally(), tally()]
+/** Returns what a commit's files take, with the index that names them. */
+export async function sizeOfCommit(gitDir: string, oid: string, signal: AbortSignal): Promise<DiskSize> {
+  const whole = tally()
   const take = records(record => {
     const tab = record.indexOf('\t')
-    const path = record.slice(tab + 1)
     // The size stands last before the tab; a submodule has none.
-    const bytes = Number(record.slice(record.lastIndexOf(' ', tab) + 1, tab)) || 0
-    whole.add(path, bytes)
-    if (paths.has(path)) part.add(path, bytes)
+    whole.add(record.slice(tab + 1), Number(record.slice(record.lastIndexOf(' ', tab) + 1, tab)) || 0)
     return false
   })
   await runGit(['ls-tree', '-r', '-l', '-z', '--full-tree', oid], { gitDir, take, signal })
-  const { files } = whole
-  return { files, whole: whole.size(files), part: part.size(files) }
+  return whole.size(0)
+}
+
+/**
+ * Returns what changed files take, with an index that names all files.
+ * @param indexBytes size of the index of the commit from which they differ
+ */
+export async function sizeOfChanges(
+  gitDir: string,
+  changed: ReadonlyMap<string, string | null>,
+  indexBytes: number,
+  signal: AbortSignal,
+): Promise<DiskSize> {
+  const part = tally()
+  const paths = changed.keys()
+  const take = records(size => {
+    // A submodule's commit is missing, and takes nothing.
+    part.add(paths.next().value ?? '', Number(size) || 0)
+    return false
+  }, '\n')
+  const input = [...changed.values()].map(oid => `${oid ?? 'gone'}\n`).join('')
+  await runGit(['cat-file', '--batch-check=%(objectsize)'], { gitDir, input, take, signal })
+  return part.size(indexBytes)
 }
 
 function tally() {
   const directories = new Set<string>()
-  let bytes = 0
+  let [files, bytes] = [0, 0]
   return {
-    files: 0,
     add(path: string, size: number) {
-      this.files += 1
+      files += 1
       bytes += Math.ceil(size / BLOCK_BYTES) * BLOCK_BYTES
       for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
         const directory = path.slice(0, at)
@@ -79,18 +94,19 @@ function tally() {
         directories.add(directory)
       }
     },
-    size(indexed: number): DiskSize {
-      const inodes = this.files + directories.size + OWN_INODES
-      return { bytes: bytes + (directories.size + OWN_INODES) * BLOCK_BYTES + indexed * INDEX_BYTES, inodes }
+    /** @param indexBytes of an index of other files that is written as well */
+    size(indexBytes: number): DiskSize {
+      const inodes = files + directories.size + OWN_INODES
+      return { bytes: bytes + (directories.size + OWN_INODES) * BLOCK_BYTES + files * INDEX_BYTES + indexBytes, inodes }
     },
   }
 }
 
-/** Returns a taker of output that hands on each record without its NUL, until it is told that there are enough. */
-function records(each: (record: string) => boolean): (piece: Buffer) => boolean {
+/** Returns a taker of output that hands on each record without its end, until it is told that there are enough. */
+function records(each: (record: string) => boolean, end = '\0'): (piece: Buffer) => boolean {
   let rest = ''
   return piece => {
-    const parts = (rest + piece.toString('latin1')).split('\0')
+    const parts = (rest + piece.toString('latin1')).split(end)
     rest = parts.pop() ?? ''
     return parts.some(each)
   }

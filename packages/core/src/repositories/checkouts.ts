@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { HostCache } from '@berth/platform/storage/host-cache.ts'
 import type { LowerOwner, LowerTrees } from '@berth/sandboxes/driver.ts'
 import { type CheckoutNames, checkOut, digestOfNames } from '../git/check-out.ts'
-import { changedPaths, sizesOfCommit } from '../git/commit-size.ts'
+import { changedPaths, sizeOfChanges, sizeOfCommit } from '../git/commit-size.ts'
 import { type MirroredCommit, objectsOf } from './mirrors.ts'
 
 /** Part of each name: another layout of the trees has another number. */
@@ -111,11 +111,11 @@ export class Checkouts {
     signal: AbortSignal,
   ): Promise<'derived' | 'made' | 'kept'> {
     const { commit, mirror, names } = order
-    const nearest = await this.#nearest(order, signal)
-    const changed = nearest?.changed ?? new Set()
-    const { files, whole, part } = await sizesOfCommit(mirror, commit.oid, changed, signal)
-    const base = nearest !== null && changed.size * 2 < files ? nearest : null
-    const size = base === null ? whole : part
+    const base = await this.#nearest(order, signal)
+    const size =
+      base === null
+        ? await sizeOfCommit(mirror, commit.oid, signal)
+        : await sizeOfChanges(mirror, base.changed, base.index.bytes, signal)
     let origin: 'derived' | 'made' | 'kept' = 'kept'
     const write = async (fresh: string, within: AbortSignal) => {
       const made = await names()
@@ -124,7 +124,7 @@ export class Checkouts {
         {
           run: script => owner.run(fresh, layers, script),
           ...{ objects: objectsOf(mirror), names: made, isKept: true },
-          files: base === null ? 'none' : 'similar',
+          files: base === null ? 'none' : { of: base.oid },
         },
         within,
       )
@@ -137,7 +137,7 @@ export class Checkouts {
     return origin
   }
 
-  /** Returns the kept tree of the repository from which the fewest paths differ; null if there is none. */
+  /** Returns the kept tree of the repository from which the fewest paths differ; null if none has most of the files. */
   async #nearest({ commit, mirror }: CheckoutOrder, signal: AbortSignal) {
     const prefix = prefixOf(commit)
     const names = (await this.#cache.list()).filter(name => name.startsWith(prefix)).slice(0, MOST_BASES)
@@ -145,8 +145,10 @@ export class Checkouts {
       names.map(async name => {
         const layers = await this.#find(name)
         if (layers === null || layers.length >= MOST_LAYERS) return []
-        const changed = await changedPaths(mirror, name.slice(prefix.length), commit.oid, signal)
-        return changed === null ? [] : [{ name, layers, changed }]
+        const oid = name.slice(prefix.length)
+        const changed = await changedPaths(mirror, oid, commit.oid, signal)
+        const index = await indexOf(layers[0])
+        return changed === null || changed.size * 2 >= index.files ? [] : [{ name, oid, layers, changed, index }]
       }),
     )
     const [nearest] = bases.flat().toSorted((one, other) => one.changed.size - other.changed.size)
@@ -162,6 +164,12 @@ export function isLiveCheckout({ name, usedAt }: { readonly name: string; readon
 function prefixOf({ organizationId, host, repository }: Omit<MirroredCommit, 'oid'>): string {
   const parts = JSON.stringify([FORMAT, organizationId, host.id, repository.repositoryId])
   return `${PREFIX}${boot}-${createHash('sha256').update(parts).digest('hex').slice(0, 40)}-`
+}
+
+/** Returns what the header of a tree's index says, and its size. */
+async function indexOf(entry: string): Promise<{ readonly files: number; readonly bytes: number }> {
+  const index = await readFile(join(workspaceOf(entry), 'project/.git/index'))
+  return { files: index.length < 12 ? 0 : index.readUInt32BE(8), bytes: index.length }
 }
 
 const workspaceOf = (entry: string): string => join(entry, 'workspace')
