@@ -5,7 +5,7 @@ import { testPatterns } from './script/gate/test-files.ts'
 import { aloneFiles, CostliestFirst } from './script/lib/test-order.ts'
 
 const shared = {
-  setupFiles: ['script/lib/property-seed.ts', 'script/gate/file-cost.ts', 'script/testing/end-children.ts'],
+  setupFiles: ['script/testing/property-seed.ts', 'script/testing/file-process.ts', 'script/testing/end-children.ts'],
   testTimeout: 240_000,
   hookTimeout: 240_000,
   // A second, as it is by default, is not enough on a busy machine.

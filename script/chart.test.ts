@@ -3,7 +3,7 @@ import { podTemplate } from '../packages/kubernetes/src/pods/pod-manifest.ts'
 import { loadSettings } from '../packages/platform/src/settings/settings.ts'
 import { podSettings } from '../packages/testing/src/kubernetes/pod-settings.ts'
 import { chart, helm, leastValues, type ManifestObject, noHelm, renderChart } from './lib/helm.ts'
-import { schemaFaults } from './lib/kubernetes-schemas.ts'
+import { schemaFaults } from './testing/kubernetes-schemas.ts'
 
 /** What these tests look at of an object. */
 interface Found extends ManifestObject {

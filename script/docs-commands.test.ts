@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { berthFaults } from './docs/berth-faults.ts'
 import { berthLines, berthSpans, commandBlocks, pagesWithCommands } from './docs/command-blocks.ts'
+import { berthFaults } from './testing/berth-faults.ts'
 
 const root = join(import.meta.dirname, '..')
 const pages = 'packages/server/test/operations/pages.test.ts'

@@ -1,10 +1,11 @@
-import { type ChildProcess, execFileSync, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { until } from '../../packages/testing/src/until.ts'
+import { runFiles } from '../testing/run-files.ts'
 import { spawn } from '../testing/spawn.ts'
 import { commitsIn } from './change.ts'
 import { writeUnsteady } from './ledger.ts'
@@ -50,17 +51,8 @@ test('the record has failed tests with their errors, files that do not load, sui
         test('is not reached', () => {})
       })`,
   }
-  for (const [name, source] of Object.entries(files)) writeFileSync(join(directory, name), source)
-  symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
-  const path = join(directory, 'record')
-  const reporter = `--reporter=${join(root, 'script/gate/reporter.ts')}`
-  const args = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--root', directory, reporter]
-  const ended = spawnSync(process.execPath, args, {
-    env: { ...process.env, GATE_RECORD: path },
-    encoding: 'utf8',
-  })
+  const { ended, record } = runFiles(directory, files)
   expect(ended.status).toBe(1)
-  const record = readRecord(path)
   const byName = Object.fromEntries(record.files.map(each => [each.file, each]))
   expect(byName['mixed.test.js']).toMatchObject({ passed: 3, skipped: 1, failures: [{ test: 'fails' }] })
   expect(byName['mixed.test.js']?.failures[0]?.text).toContain('on purpose')

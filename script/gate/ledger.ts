@@ -18,8 +18,8 @@ export function writeUnsteady(root: string, first: FileResult, commit: string, n
   return path
 }
 
-/** Kernels without pressure information have no such files. */
-function pressureOf(): Readonly<Record<string, string>> {
+/** Returns the machine's pressure by its kinds; kernels without pressure information have none. */
+export function pressureOf(): Readonly<Record<string, string>> {
   const kinds = ['cpu', 'io', 'memory'] as const
   return Object.fromEntries(
     kinds.flatMap(kind => {

@@ -86,8 +86,8 @@ function readGround(base: string | undefined): Ground {
 }
 
 function choose(ground: Ground, { all, long, patterns }: Options): readonly Selected[] {
-  if (all) return selectAll(ground)
   const whole = selectAll(ground)
+  if (all) return whole
   if (long) return patterns.length === 0 ? whole.filter(({ why }) => why === 'long') : selectAll(ground, patterns)
   if (patterns.length > 0) return whole.filter(({ file }) => patterns.some(pattern => file.includes(pattern)))
   return selectGate(ground)

@@ -12,9 +12,8 @@ export interface Marked {
 /** Returns the processes of a run, without this one and its ancestors. */
 export function processesOf(mark: string): readonly Marked[] {
   const own = ancestry()
-  return readdirSync('/proc').flatMap(name => {
-    const pid = Number(name)
-    if (!Number.isSafeInteger(pid) || own.has(pid)) return []
+  return pids().flatMap(pid => {
+    if (own.has(pid)) return []
     try {
       const variables = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
       if (!variables.includes(`${markVariable}=${mark}`)) return []
@@ -32,15 +31,32 @@ export function processesOf(mark: string): readonly Marked[] {
 export function killProcessesOf(mark: string): readonly Marked[] {
   const met = processesOf(mark)
   for (let left = met, round = 0; left.length > 0 && round < 50; left = processesOf(mark), round += 1) {
-    for (const { pid } of left) {
-      try {
-        process.kill(pid, 'SIGKILL')
-      } catch {
-        // It has ended by itself.
-      }
-    }
+    for (const { pid } of left) kill(pid)
   }
   return met
+}
+
+/** Kills a child of this process and all processes below it. Does nothing if `child` is the pid of another process by now. */
+export function killChild(child: number): void {
+  const parents = new Map(pids().map(pid => [pid, parentOf(pid)]))
+  if (parents.get(child) !== process.pid) return
+  for (const pid of parents.keys()) {
+    let at = pid
+    while (at > 1 && at !== child) at = parents.get(at) ?? 0
+    if (at === child) kill(pid)
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+function pids(): readonly number[] {
+  return readdirSync('/proc').map(Number).filter(Number.isSafeInteger)
 }
 
 function ancestry(): ReadonlySet<number> {

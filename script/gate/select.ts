@@ -1,4 +1,4 @@
-import { basename, dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { type Costs, everyGate, isLong } from './tiers.ts'
 
 /** A change under test, as git tells it. */
@@ -78,17 +78,8 @@ function subjectOf(path: string): string | null {
 function importsOf(file: string, source: string): readonly string[] {
   return [...source.matchAll(/from '(\.[^']+|@berth\/[^']+\.ts)'/g)].map(([, to = '']) => {
     const [, name, rest] = /^@berth\/([^/]+)\/(.+)$/.exec(to) ?? []
-    return name === undefined ? resolveFrom(dirname(file), to) : `packages/${name}/src/${rest}`
+    return name === undefined ? join(dirname(file), to) : `packages/${name}/src/${rest}`
   })
-}
-
-function resolveFrom(folder: string, to: string): string {
-  const parts = folder.split('/')
-  for (const part of to.split('/')) {
-    if (part === '..') parts.pop()
-    else if (part !== '.') parts.push(part)
-  }
-  return parts.join('/')
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { ManifestObject } from './helm.ts'
+import type { ManifestObject } from '../lib/helm.ts'
 
 interface Validator {
   (data: unknown): boolean

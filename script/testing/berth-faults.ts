@@ -1,6 +1,6 @@
 import { parse } from 'shell-quote'
 import { buildProgram } from '../../packages/cli/src/program.ts'
-import { noHost } from './cli-page.ts'
+import { noHost } from '../docs/cli-page.ts'
 
 type Command = ReturnType<typeof buildProgram>
 type Argument = Command['registeredArguments'][number]

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { afterAll } from 'vitest'
+import { appendFileSync, readFileSync } from 'node:fs'
+import { afterAll, expect } from 'vitest'
+import type { RecordLine } from '../gate/record.ts'
 
 /** Clock ticks a second, as Linux reports them to programs on every architecture that Berth runs on. */
 const ticks = 100
@@ -12,6 +13,11 @@ function usedSeconds(): number {
     .split(' ')
   return [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0) / ticks
 }
+
+// A process that never returns to its event loop can say nothing any more, so it says before the file is loaded which one it is.
+const { GATE_RECORD: record } = process.env
+const begin: RecordLine = { kind: 'begin', path: expect.getState().testPath ?? '', pid: process.pid }
+if (record !== undefined) appendFileSync(record, `${JSON.stringify(begin)}\n`)
 
 const before = usedSeconds()
 // Vitest wants the first argument destructured.
