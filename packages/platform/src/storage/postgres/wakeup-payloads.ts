@@ -1,4 +1,3 @@
-import type { Queryable } from './database.ts'
 import { channelOf, parentOf } from './wakeup-channels.ts'
 
 /** PostgreSQL refuses payloads of 8000 bytes and more. */
@@ -30,10 +29,8 @@ export function payloadsOf(sender: string, topics: readonly string[]): readonly 
   return payloads
 }
 
-/** Sends notifications in one statement; with none it only asks whether the connection still answers. */
-export async function notify(db: Pick<Queryable, 'query'>, payloads: readonly Payload[]): Promise<void> {
-  await db.query('select pg_notify(channel, text) from unnest($1::text[], $2::text[]) as n (channel, text)', [
-    payloads.map(({ channel }) => channel),
-    payloads.map(({ text }) => text),
-  ])
-}
+/** Returns the statement that sends notifications; with none it only asks whether the connection still answers. */
+export const notifying = (payloads: readonly Payload[]): { readonly text: string; readonly values: string[][] } => ({
+  text: 'select pg_notify(channel, text) from unnest($1::text[], $2::text[]) as n (channel, text)',
+  values: [payloads.map(({ channel }) => channel), payloads.map(({ text }) => text)],
+})

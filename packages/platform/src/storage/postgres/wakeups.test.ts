@@ -153,6 +153,27 @@ describe('a process', () => {
   })
 })
 
+test('a connection gets one statement at a time', async () => {
+  const a = await process()
+  const { query } = pg.Client.prototype
+  let [running, most] = [0, 0]
+  const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(async function (
+    this: pg.Client,
+    ...args: unknown[]
+  ) {
+    running += 1
+    most = Math.max(most, running)
+    return await Reflect.apply(query, this, args).finally(() => (running -= 1))
+  } as typeof query)
+  onTestFinished(() => spy.mockRestore())
+  a.publish(session)
+  a.subscribe(session, () => {})
+  const numbers = [1, 2, 3].map(n => a.inSession<{ n: number }>({ text: 'select $1::int as n', values: [n] }))
+  expect((await Promise.all(numbers)).map(answer => answer?.rows)).toEqual([[{ n: 1 }], [{ n: 2 }], [{ n: 3 }]])
+  await a.known(session)
+  expect(most).toBe(1)
+})
+
 describe('a published topic', () => {
   test('goes out in a payload that PostgreSQL accepts', async () => {
     const organization = topics.organization('org')

@@ -1,11 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurnOfTheLoop, setTimeout as sleep } from 'node:timers/promises'
-import { type Client, type ClientConfig, default as pg, type QueryConfig, type QueryResultRow } from 'pg'
+import {
+  type Client,
+  type ClientConfig,
+  default as pg,
+  type QueryConfig,
+  type QueryResult,
+  type QueryResultRow,
+} from 'pg'
 import type { Logger } from 'pino'
 import { backoffMs } from '../../kit/backoff.ts'
 import type { Queryable } from './database.ts'
 import { ANYTHING, channelOf, EVERYBODY, organizationTopic, parentOf } from './wakeup-channels.ts'
-import { notify, payloadsOf } from './wakeup-payloads.ts'
+import { notifying, payloadsOf } from './wakeup-payloads.ts'
 
 /**
  * Maximum number of topics that wait for a connection; beyond it one topic tells the others that anything may have
@@ -83,6 +90,8 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
   #failures = 0
   #asking: NodeJS.Timeout | undefined
   #client: Client | null = null
+  /** The last statement on the connection. */
+  #sent: Promise<unknown> = Promise.resolve()
   #connected = false
   #closed = false
 
@@ -137,7 +146,7 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
   async inSession<T extends QueryResultRow>(query: QueryConfig): Promise<{ rows: T[]; session: object } | null> {
     const client = this.#client
     if (client === null || !this.#connected) return null
-    const { rows } = await client.query<T>(query)
+    const { rows } = await this.#send<T>(client, query)
     return { rows, session: client }
   }
 
@@ -151,6 +160,16 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
       patience.abort()
     }
     await this.#client?.end().catch(() => undefined)
+  }
+
+  /**
+   * Sends a statement once the one before it has ended: the driver will queue none any more. It could send them together, but
+   * then it would wait for a server that stands still before it closes the connection.
+   */
+  #send<T extends QueryResultRow>(client: Client, query: string | QueryConfig): Promise<QueryResult<T>> {
+    const result = this.#sent.then(() => client.query<T>(query))
+    this.#sent = result.catch(() => undefined)
+    return result
   }
 
   /** Wakes the listeners of a topic; they are told which topic moved. */
@@ -196,7 +215,7 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
       const topics = [...this.#pending]
       this.#pending.clear()
       try {
-        await notify(client, payloadsOf(this.#self, topics))
+        await this.#send(client, notifying(payloadsOf(this.#self, topics)))
       } catch (cause) {
         // The topics may have been sent; waking a listener twice is harmless.
         for (const topic of topics) this.#pending.add(topic)
@@ -238,7 +257,7 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
     const added = [...wanted].filter(name => !this.#heard.has(name))
     const left = [...this.#heard].filter(name => !wanted.has(name))
     const statements = [...added.map(name => `listen ${name}`), ...left.map(name => `unlisten ${name}`)]
-    if (statements.length > 0) await client.query(statements.join(';'))
+    if (statements.length > 0) await this.#send(client, statements.join(';'))
     if (this.#client === client) this.#heard = wanted
     return added.flatMap(name => [...(this.#followed.get(name)?.listeners ?? [])])
   }
@@ -256,6 +275,7 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
   async #connect(): Promise<void> {
     const client = new pg.Client({ ...this.#options.connection, keepAlive: true })
     this.#client = client
+    this.#sent = Promise.resolve()
     client.on('error', cause => this.#lost(client, cause))
     client.on('end', () => this.#lost(client, new Error('connection ended')))
     client.on('notification', ({ channel, payload }) => this.#receive(channel, payload ?? ''))
@@ -301,7 +321,7 @@ export class PostgresWakeups implements Wakeups, AsyncDisposable {
 
 /** Publishes topics from a process that is no part of the service, such as an operator's command. */
 export async function announce(db: Queryable, ...topics: string[]): Promise<void> {
-  await notify(db, payloadsOf('', topics))
+  await db.query(notifying(payloadsOf('', topics)))
 }
 
 /** Names of the topics of wake-ups. */
