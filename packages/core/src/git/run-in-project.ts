@@ -19,6 +19,11 @@ export interface ProjectPlace {
   readonly pack: Readable | null
 }
 
+interface ProjectScript {
+  readonly environment?: Readonly<Record<string, string>>
+  readonly config?: string
+}
+
 const TIMEOUT_MS = 10 * 60_000
 const GIB = 1024 ** 3
 const directories = ['git', ...['info', 'refs', 'objects', 'objects/info', 'objects/pack'].map(path => `git/${path}`)]
@@ -31,13 +36,36 @@ const directories = ['git', ...['info', 'refs', 'objects', 'objects/info', 'obje
  * @returns null, or how the script failed: it begins with the exit code if git refused
  */
 export async function runInProject(
-  { run, objects, before, after, pack }: ProjectPlace,
+  place: ProjectPlace,
   script: string,
-  more: { readonly environment?: Readonly<Record<string, string>>; readonly config?: string },
+  more: ProjectScript,
   signal: AbortSignal,
 ): Promise<string | null> {
+  const { pack } = place
+  const program = await start(place, script, more, signal).catch(error => {
+    // Nothing reads it any more, so nothing else closes its file.
+    pack?.destroy()
+    throw error
+  })
+  const stop = () => program.kill()
+  using _listener = addAbortListener(AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]), stop)
+  // A program that has ended takes no more input: its own words say why.
+  if (pack === null) program.input.end()
+  else void pipeline(pack, program.input).catch(stop)
+  const output = text(program.output)
+  const outcome = await program.ended
   signal.throwIfAborted()
-  const program = await run({
+  return hasSucceeded(outcome) ? null : `${outcome} ${await output}`.trim()
+}
+
+async function start(
+  { run, objects, before, after, pack }: ProjectPlace,
+  script: string,
+  more: ProjectScript,
+  signal: AbortSignal,
+): Promise<ProgramRun> {
+  signal.throwIfAborted()
+  return run({
     kind: 'script',
     script,
     environment: {
@@ -65,13 +93,4 @@ export async function runInProject(
     },
     bounds: { memoryBytes: GIB, cpuSeconds: TIMEOUT_MS / 1000, fileBytes: 16 * GIB },
   })
-  const stop = () => program.kill()
-  using _listener = addAbortListener(AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]), stop)
-  // A program that has ended takes no more input: its own words say why.
-  if (pack === null) program.input.end()
-  else void pipeline(pack, program.input).catch(stop)
-  const output = text(program.output)
-  const outcome = await program.ended
-  signal.throwIfAborted()
-  return hasSucceeded(outcome) ? null : `${outcome} ${await output}`.trim()
 }
