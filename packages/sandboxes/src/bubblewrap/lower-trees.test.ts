@@ -8,7 +8,7 @@ import { sealTree } from '@berth/core/checkpoints/seal-tree.ts'
 import { until } from '@berth/testing/until.ts'
 import { listingOf, TreeLab } from '@berth/testing/workspaces/trees.ts'
 import { afterEach, beforeAll, describe, expect, it, type TestContext } from 'vitest'
-import type { LowerTrees, SandboxSpec } from '../driver.ts'
+import { type LowerTrees, SandboxGoneError, type SandboxSpec } from '../driver.ts'
 import { mountsBelow } from '../linux/unmount-below.ts'
 import { treeOf } from '../tree.ts'
 import { createBubblewrapDriver } from './create-driver.ts'
@@ -17,6 +17,7 @@ import { type BubblewrapOptions, defaultBounds } from './options.ts'
 const root = join(import.meta.dirname, '../../../..')
 const bounds = { ...defaultBounds, memoryBytes: 256 * 1024 ** 2, processes: 80, cpus: 1, diskBytes: 64 * 1024 ** 2 }
 const privileged = process.getuid?.() === 0
+const helperBounds = { memoryBytes: 1024 ** 3, cpuSeconds: 20, fileBytes: 1024 ** 3 }
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
 beforeAll(() => TreeLab.build())
@@ -135,6 +136,24 @@ describe('a sandbox with lower trees', () => {
     await writeFile(join(torn, 'disk/files/x'), '')
     await (await createBubblewrapDriver({ ...options, spares: 0 }))[Symbol.asyncDispose]()
     expect(existsSync(torn)).toBe(false)
+  })
+
+  it('is gone for its programs once an overlay is not mounted any more, and no empty tree is sealed', async context => {
+    const subject = await opened(context, { disk: 'poll' })
+    const { dataDir, driver, lab } = subject
+    lab.make('base', { file: 'x' })
+    lab.make('home', {})
+    const places = { project: [lab.path('base')], home: [lab.path('home')] } as const
+    await run({ ...subject, lower: { places, baselines: {} } }, 'one', 'echo y > /workspace/project/file')
+    const seal = (tree: 'workspace' | 'home') =>
+      sealTree({ tree: treeOf(driver, 'one', tree), blobs: lab.blobs, limits: workspaceLimits, skip: ['.berth'] })
+    expect(await seal('workspace')).toMatchObject({ kind: 'sealed', files: 1 })
+    // As a restart of the host does, which leaves the directories of a disk that is a part of the host's.
+    const files = join(dataDir, 'leases/one/disk/files')
+    for (const path of ['workspace/project', 'home']) execFileSync('umount', ['-l', join(files, path)])
+    for (const tree of ['workspace', 'home'] as const) await expect(seal(tree)).rejects.toThrow(SandboxGoneError)
+    const script = { kind: 'script', script: 'true', environment: {}, readsAll: false, bounds: helperBounds } as const
+    await expect(driver.run('one', { ...script, trees: { workspace: 'read' } })).rejects.toThrow(SandboxGoneError)
   })
 
   it('keeps changes within the bound of its disk', async context => {

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { lstat, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ignoring } from '@berth/platform/kit/system-errors.ts'
@@ -15,18 +15,28 @@ import { baselinesOf, diskNames, hostNames, type LeaseFiles, leaseFiles } from '
 import { readRecord } from './record.ts'
 import { isSeries } from './series.ts'
 
-/** Returns the overlay in a tree of a lease. It is there from before the first program on, or never. */
+/** Where the overlays of each tree show, by the names of their upper directories. */
+const overlays = {
+  workspace: { workspace: '', project: 'project' },
+  home: { home: '' },
+} as const satisfies Record<TreeName, Readonly<Record<string, string>>>
+
+/**
+ * Returns the overlay in a tree of a lease. It is there from before the first program on, or never.
+ * @throws SandboxGoneError if it is not mounted any more, as after a restart of the host or in another mount namespace. What
+ *   shows in its place is no work of the agent's, and a seal of that would replace the work.
+ */
 async function overlayIn(files: LeaseFiles, tree: TreeName): Promise<UpperLayer | undefined> {
-  for (const [name, at] of tree === 'home'
-    ? [['home', '']]
-    : [
-        ['workspace', ''],
-        ['project', 'project'],
-      ]) {
-    const directory = join(files.files, diskNames.upper, name ?? '')
+  for (const [name, at] of Object.entries(overlays[tree])) {
+    const directory = join(files.files, diskNames.upper, name)
     if (!existsSync(directory)) continue
+    const [disk, shown] = [files.files, join(files[tree], at)].map(
+      path => statSync(path, { throwIfNoEntry: false })?.dev,
+    )
+    if (shown === undefined || shown === disk)
+      throw new SandboxGoneError(`the ${name} of sandbox ${files.leaseId} is not mounted any more`)
     const commit = await ignoring(['ENOENT'], readFile(join(files.host, hostNames.commit), 'utf8'))
-    return { directory, at: at ?? '', scratch: files.host, ...(commit !== undefined && { commit }) }
+    return { directory, at, scratch: files.host, ...(commit !== undefined && { commit }) }
   }
   return undefined
 }
@@ -59,7 +69,8 @@ export function leasePrograms(
       }
       const { workspace, home, host: scratchDir } = files
       const { bwrap } = tools
-      const overlay = program.listsChanges === true ? await overlayIn(files, 'workspace') : undefined
+      const [inWorkspace] = await Promise.all([overlayIn(files, 'workspace'), overlayIn(files, 'home')])
+      const overlay = program.listsChanges === true ? inWorkspace : undefined
       return startLeaseScript(
         { workspace, home, scratchDir, objects, overlay, ...owner, ...(bwrap !== undefined && { bwrap }) },
         program,
