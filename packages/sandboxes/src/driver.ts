@@ -86,6 +86,11 @@ export interface LowerOwner {
    */
   layer(directory: string, layers: readonly string[], baselines: string): Promise<Tree>
   /**
+   * Gives a sandbox's workspace the baselines in a directory, made of the layers that it shows. Idempotent; does nothing if the
+   * sandbox is gone.
+   */
+  lend(leaseId: string, baselines: string): Promise<void>
+  /**
    * Starts a script of this user, whose workspace is a new directory `workspace` in an empty one. If there are layers, the
    * workspace shows them below, and the new directory becomes the layer above.
    * @param layers workspaces that were made in this way, topmost first

@@ -31,6 +31,7 @@ import { taskOf } from './claim/hold-sql.ts'
 import { underFence } from './claim/under-fence.ts'
 import { SupervisorConnection } from './supervisor/connection.ts'
 import { ConnectionClosedError, FenceLostError, failureFields, isSandboxLost } from './supervisor/errors.ts'
+import { sealBaseAhead } from './workspace/base-seal.ts'
 import { BringFailed, bringCommits, settlePlacing } from './workspace/bring-commits.ts'
 import { freezeAtRest, freezeToSeal } from './workspace/freeze-lease.ts'
 import { parkRun } from './workspace/park-run.ts'
@@ -54,7 +55,12 @@ const MAX_VAIN_CONNECTIONS = 10
  */
 export async function executeRun(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
   recordQueued(context, claim)
-  await workOff(context, claim, signal)
+  const over = new AbortController()
+  try {
+    await workOff(context, claim, signal, over.signal)
+  } finally {
+    over.abort()
+  }
   context.git.retire(claim)
   if (signal.aborted) return
   // Most Runs are sealed, which froze their sandboxes. The sweeper freezes any that this misses.
@@ -70,8 +76,14 @@ function recordQueued({ clock }: ExecutionContext, claim: RunClaim): void {
   recordPast(claim, 'queue', { beganMs: queuedAt.getTime(), endedMs: clock.now().getTime() })
 }
 
-async function workOff(context: ExecutionContext, claim: RunClaim, signal: AbortSignal): Promise<void> {
-  const known: Known = { claimed: claim.run, vain: { offset: -1, count: 0 }, unparkable: false, overSince: null }
+async function workOff(
+  context: ExecutionContext,
+  claim: RunClaim,
+  signal: AbortSignal,
+  over: AbortSignal,
+): Promise<void> {
+  const vain = { offset: -1, count: 0 }
+  const known: Known = { claimed: claim.run, vain, unparkable: false, overSince: null, over }
   for (;;) {
     try {
       if (await step(context, claim, signal, known)) return
@@ -96,6 +108,8 @@ interface Known extends Approaches {
   vain: { offset: number; count: number }
   /** The Run could not be parked and keeps its sandbox. */
   unparkable: boolean
+  /** Aborts once this worker does nothing more for the Run. */
+  readonly over: AbortSignal
 }
 
 /**
@@ -299,7 +313,8 @@ async function attach(
   const reported = { plan: session?.plan ?? null, background }
   const isTitleDerived = session?.title_is_derived === true
   const rows = { claim, turn, lease, waiting, unheard, steering, budgets, reported, isTitleDerived }
-  const attempt = new RunAttempt(context, { ...rows, runtime, connection, cwd, redactor, environment })
+  const onPrompt = () => sealBaseAhead(context, lease, known.over)
+  const attempt = new RunAttempt(context, { ...rows, runtime, connection, cwd, redactor, environment, onPrompt })
   // A foreign agent may be unable to continue in the middle of a prompt, so only native Runs are parked.
   const parks = runtime.id === NATIVE_RUNTIME && !known.unparkable
   const watched = { claim, lease, attempt, connection, parks, budgets }

@@ -6,9 +6,11 @@ import { type HostCacheBounds, HostFull } from '@berth/platform/storage/host-cac
 import { layerTree } from '@berth/sandboxes/bubblewrap/files/layer-above.ts'
 import { directoryTree } from '@berth/sandboxes/confined/directory-tree.ts'
 import type { LowerOwner, LowerTrees } from '@berth/sandboxes/driver.ts'
+import type { Tree } from '@berth/sandboxes/tree.ts'
 import { hostCache } from '@berth/testing/storage/host-cache.ts'
 import { owners, TreeLab } from '@berth/testing/workspaces/trees.ts'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { lendBaseline, sealNameOf } from './base-seals.ts'
 import { type CheckpointOrder, CheckpointTrees, isLiveCheckpoint } from './checkpoint-trees.ts'
 import { RestoreRefused } from './errors.ts'
 import { workspaceLimits } from './limits.ts'
@@ -32,6 +34,7 @@ describe.runIf(process.getuid?.() === 0)('the checkpoints of a host', () => {
       uid,
       tree: (path, baselines) => directoryTree(tools, { path, uid }, baselines),
       layer: (directory, layers, baselines) => layerTree(tools, uid, { directory, layers, baselines }),
+      lend: () => expect.unreachable(),
       run: () => expect.unreachable(),
     }
     held = []
@@ -92,28 +95,72 @@ describe.runIf(process.getuid?.() === 0)('the checkpoints of a host', () => {
     return lab.sealed('', { tree: await owner.layer(at, layersOf(lower), baselines), previous: manifest })
   }
 
-  it('are layers over the checkout with what differs alone, and the same to the byte', async () => {
-    const { cache, trees } = opened()
-    const below = await base(cache)
-    const before = lab.list(`trees/${BASE}/workspace`)
-    change(`
+  it.for(['its seal', 'its files'])(
+    'are layers over the checkout with what differs from %s alone, and the same to the byte',
+    async known => {
+      const { cache, trees } = opened()
+      const below = await base(cache)
+      if (known === 'its seal') await trees.bases.provide(BASE, owner, workspaceLimits, never)
+      const before = lab.list(`trees/${BASE}/workspace`)
+      change(`
       echo more >> src/b; chmod 700 run; printf two > same-size; touch -d @1700000000 same-size
       rm -r turns; echo f > turns; rm turned; mkdir -p turned/into; echo d > turned/into/dir
       rm -r again; mkdir again; echo new > again/new; rm -r gone; rm link; ln -s run link
       mkdir -m 500 closed; mkdir "new dir"; printf odd > $'new\\xff'; touch -d @1600000000 src/deep`)
+      const sealed = await lab.sealed('work')
+      const lower = await trees.provide(orderOf(sealed), owner, never)
+      if (lower === null) throw new Error('nothing is shown')
+      expect(lower.places.project).toEqual([join(dir(), held[0] ?? '', 'workspace/project'), join(below, 'project')])
+      const again = await sealAgain(lower, sealed)
+      expect(again.manifest.toString()).toBe(sealed.manifest.toString())
+      expect(again.readBytes).toBe(0)
+      const [top = ''] = layersOf(lower)
+      expect(readdirSync(join(top, 'project')).toSorted()).not.toContain('big')
+      expect(readdirSync(join(top, 'project/src')).toSorted()).toEqual(['b', 'deep'])
+      expect(readdirSync(join(dir(), held[0] ?? '')).toSorted()).toEqual(['base', 'baselines', 'bytes', 'workspace'])
+      // The base has not changed.
+      expect(lab.list(`trees/${BASE}/workspace`)).toEqual(before)
+    },
+  )
+
+  it('look at no file below a directory of the checkout that its seal tells of', async () => {
+    const { cache, trees } = opened()
+    await base(cache)
+    const seal = (await trees.bases.provide(BASE, owner, workspaceLimits, never)) ?? expect.unreachable()
+    expect(await trees.bases.provide(BASE, owner, workspaceLimits, never)).toEqual(seal)
+    change('echo more >> src/b; rm more/3; printf two > same-size; touch -d @1700000000 same-size; rm -r gone')
     const sealed = await lab.sealed('work')
-    const lower = await trees.provide(orderOf(sealed), owner, never)
-    if (lower === null) throw new Error('nothing is shown')
-    expect(lower.places.project).toEqual([join(dir(), held[0] ?? '', 'workspace/project'), join(below, 'project')])
-    const again = await sealAgain(lower, sealed)
-    expect(again.manifest.toString()).toBe(sealed.manifest.toString())
-    expect(again.readBytes).toBe(0)
+    // Nobody may do this; it shows which files are looked at.
+    const read = join(dir(), BASE, 'workspace/project/src/deep/er/a')
+    writeFileSync(read, 'other')
+    const lower = (await trees.provide(orderOf(sealed), owner, never)) ?? expect.unreachable()
     const [top = ''] = layersOf(lower)
-    expect(readdirSync(join(top, 'project')).toSorted()).not.toContain('big')
-    expect(readdirSync(join(top, 'project/src')).toSorted()).toEqual(['b', 'deep'])
-    expect(readdirSync(join(dir(), held[0] ?? '')).toSorted()).toEqual(['base', 'baselines', 'bytes', 'workspace'])
-    // The base has not changed.
-    expect(lab.list(`trees/${BASE}/workspace`)).toEqual(before)
+    expect(readdirSync(join(top, 'project')).toSorted()).toEqual(['gone', 'more', 'same-size', 'src'])
+    expect(readdirSync(join(top, 'project/src'))).toEqual(['b'])
+  })
+
+  it('begin with a seal of the checkout, made again if the store has lost some of it', async () => {
+    const { cache, trees } = opened()
+    const below = await base(cache)
+    const provide = () => trees.bases.provide(BASE, owner, workspaceLimits, never)
+    // Two processes make it at once.
+    const other = opened().trees.bases.provide(BASE, owner, workspaceLimits, never)
+    const { manifest, baselines } = (await provide()) ?? expect.unreachable()
+    expect(await other).toEqual({ manifest, baselines })
+    await lab.restore(manifest, 'restored')
+    expect(lab.list('restored')).toEqual(lab.list(`trees/${BASE}/workspace`))
+    expect(await readdir(dir())).toEqual([BASE, sealNameOf(BASE)])
+    const at = lab.path('first')
+    await mkdir(join(at, 'baselines'), { recursive: true })
+    await lendBaseline({ manifest, baselines }, join(at, 'baselines'))
+    const tree = await owner.layer(at, [below], join(at, 'baselines'))
+    expect(await lab.sealed('', { tree, previous: manifest })).toMatchObject({ readBytes: 0, manifest })
+    execFileSync('find', [lab.path('blobs'), '-type', 'f', '-delete'])
+    expect((await provide())?.manifest).toEqual(manifest)
+    await lab.restore(manifest, 'again')
+    await cache.discard(sealNameOf(BASE))
+    await cache.discard(BASE)
+    expect(await provide()).toBeNull()
   })
 
   it('lie over the checkout itself however long the line of forks is', async () => {
@@ -144,6 +191,52 @@ describe.runIf(process.getuid?.() === 0)('the checkpoints of a host', () => {
     expect(await names()).toHaveLength(2)
     expect(isLiveCheckpoint({ name: held[0] ?? '', usedAt: new Date() })).toBe(true)
     expect(isLiveCheckpoint({ name: held[0] ?? '', usedAt: new Date(Date.now() - 25 * 3_600_000) })).toBe(false)
+  })
+
+  it('are made by the next process wherever one is killed', async () => {
+    const { cache, trees } = opened()
+    const below = await base(cache)
+    await trees.bases.provide(BASE, owner, workspaceLimits, never)
+    change('echo changed > src/b; rm -r gone; mkdir new; echo x > new/x')
+    const sealed = await lab.sealed('work')
+    const healthy = owner.layer
+    const killed = (reached: () => void) =>
+      new Promise<never>(() => {
+        reached()
+      })
+    /** Kills a process at a step of its tree program. */
+    const at = (step: 'start' | 'work' | 'end' | 'settled', reached: () => void): LowerOwner['layer'] => {
+      return async (...place) => {
+        const tree = await healthy(...place)
+        const run: Tree['run'] = async (...program) => {
+          if (step === 'start') return killed(reached)
+          const started = await tree.run(...program)
+          if (step === 'work') {
+            started.kill()
+            await started.ended
+            return killed(reached)
+          }
+          return { ...started, ended: step === 'end' ? started.ended.then(() => killed(reached)) : started.ended }
+        }
+        const settle: Tree['settle'] = async (...end) => {
+          await tree.settle(...end)
+          if (step === 'settled') await killed(reached)
+        }
+        return { run, settle }
+      }
+    }
+    for (const step of ['start', 'work', 'end', 'settled'] as const) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      opened()
+        .trees.provide(orderOf(sealed), { ...owner, layer: at(step, resolve) }, never)
+        .catch(() => undefined)
+      await promise
+      expect(await cache.find(held[0] ?? '')).toBeNull()
+      const lower = (await opened().trees.provide(orderOf(sealed), owner, never)) ?? expect.unreachable()
+      expect(layersOf(lower).slice(1)).toEqual([below])
+      expect((await sealAgain(lower, sealed)).manifest.toString()).toBe(sealed.manifest.toString())
+      expect(await cache.discard(held[0] ?? '')).toBe(true)
+    }
   })
 
   it('are whole where the checkout is gone, or most files differ from it', async () => {

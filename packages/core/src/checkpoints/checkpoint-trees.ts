@@ -7,6 +7,7 @@ import type { LowerOwner, LowerTrees } from '@berth/sandboxes/driver.ts'
 import type { TreeName } from '@berth/sandboxes/lease-program.ts'
 import { usedBytes } from '@berth/sandboxes/linux/disk-bound.ts'
 import type { Tree } from '@berth/sandboxes/tree.ts'
+import { BaseSeals, lendBaseline } from './base-seals.ts'
 import { RestoreRefused } from './errors.ts'
 import type { CheckpointLimits } from './limits.ts'
 import { type Manifest, parseManifest, sha256Of } from './manifest.ts'
@@ -54,12 +55,15 @@ type Manifests = Readonly<Partial<Record<TreeName, string>>>
  * a tree with the same content.
  */
 export class CheckpointTrees {
+  /** Seals of the checkouts themselves. */
+  readonly bases: BaseSeals
   readonly #cache: HostCache
   readonly #blobs: Blobs
 
   constructor(cache: HostCache, blobs: Blobs) {
     this.#cache = cache
     this.#blobs = blobs
+    this.bases = new BaseSeals(cache, blobs)
   }
 
   /**
@@ -130,11 +134,13 @@ export class CheckpointTrees {
   }
 
   /**
-   * Gives a layer the baseline of the newest one over the same base, which lists the content of the base's files. Without
-   * it all of them are read.
+   * Gives a layer the baseline of its base, or of the newest layer over it: both list the content of the base's files.
+   * Without one all of them are read.
    * @returns the name of the baseline
    */
   async #lendBaseline(order: CheckpointOrder, base: string, directory: string): Promise<string | undefined> {
+    const seal = await this.bases.find(base)
+    if (seal !== null && (await lendBaseline(seal, directory))) return sha256Of(seal.manifest)
     const prefix = prefixOf(order, base)
     const newest = (await this.#cache.list()).find(name => name.startsWith(prefix))
     const path = newest === undefined ? null : await this.#cache.find(newest)

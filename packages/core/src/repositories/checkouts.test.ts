@@ -32,7 +32,12 @@ describe.runIf(process.getuid?.() === 0)('the checkouts of a host', () => {
     url = await sampleRepository(dir)
     mirrors = new Mirrors(join(dir, 'mirrors'), 1024 ** 3)
     const run = lowerScripts({ uid: UID, objects: id => mirrors.directoryOf(id) })
-    owner = { uid: UID, run, tree: () => expect.unreachable(), layer: () => expect.unreachable() }
+    const others = {
+      tree: () => expect.unreachable(),
+      layer: () => expect.unreachable(),
+      lend: () => expect.unreachable(),
+    }
+    owner = { uid: UID, run, ...others }
     const own: Pick<GitHost, 'id' | 'access'> = { id: 'h', access: async () => ({ url }) }
     host = own as GitHost
     inUse = new Set()
@@ -194,6 +199,54 @@ describe.runIf(process.getuid?.() === 0)('the checkouts of a host', () => {
       'made',
       'history',
     ])
+  })
+
+  it('are made by the next process wherever one is killed, and what that has left goes', async () => {
+    const base = await tip()
+    await provide(open().checkouts, base)
+    const healthy = owner.run
+    /** What a process awaits when it is killed: nothing that it would do afterwards happens. */
+    const killed = (reached: () => void) =>
+      new Promise<never>(() => {
+        reached()
+      })
+    type Kill = (reached: () => void) => LowerOwner['run']
+    const kills: readonly Kill[] = [
+      reached => () => killed(reached),
+      reached =>
+        async (...program) => {
+          // A confined program ends with the process that started it.
+          const run = await healthy(...program)
+          run.kill()
+          await run.ended
+          return killed(reached)
+        },
+      reached =>
+        async (...program) => {
+          const run = await healthy(...program)
+          return { ...run, ended: run.ended.then(() => killed(reached)) }
+        },
+    ]
+    for (const [index, kill] of kills.entries()) {
+      const commit = await change({ [`of-${index}`]: 'x', 'greet.sh': null })
+      await mirrors.provide(commit, signal)
+      const { promise, resolve } = Promise.withResolvers<void>()
+      owner = { ...owner, run: kill(resolve) }
+      provide(open().checkouts, commit).catch(() => undefined)
+      await promise
+      owner = { ...owner, run: healthy }
+      const checkout = await provide(open().checkouts, commit)
+      expect(checkout.origin).toBe('derived')
+      const seen = await shown(checkout, commit, 'git rev-parse HEAD; git status --short; ls greet.sh 2>/dev/null; :')
+      expect(seen).toBe(`${commit.oid}\n`)
+      expect(await mountsBelow(dir)).toEqual([])
+    }
+    const left = async () => (await entries()).filter(name => name.startsWith('new-'))
+    expect(await left()).toHaveLength(kills.length)
+    const layers = (await entries()).length - kills.length
+    await age()
+    expect(await open().cache.tidy(isLiveCheckout, signal)).toBe(kills.length)
+    expect([await left(), (await entries()).length]).toEqual([[], layers])
   })
 
   it('leave nothing behind if the disk is full, or nobody waits any more', async () => {

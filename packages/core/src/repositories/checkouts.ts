@@ -4,6 +4,7 @@ import { access, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCache } from '@berth/platform/storage/host-cache.ts'
 import type { LowerOwner, LowerTrees } from '@berth/sandboxes/driver.ts'
+import { sealNameOf } from '../checkpoints/base-seals.ts'
 import { type CheckoutNames, checkOut, digestOfNames } from '../git/check-out.ts'
 import { changedPaths, sizeOfChanges, sizeOfCommit } from '../git/commit-size.ts'
 import { type MirroredCommit, objectsOf } from './mirrors.ts'
@@ -71,7 +72,7 @@ export class Checkouts {
   async provide(order: CheckoutOrder, owner: LowerOwner, signal: AbortSignal): Promise<Checkout> {
     const name = this.nameOf(order.commit)
     const kept = await this.#find(name)
-    if (kept === null) await this.#cache.discard(name)
+    if (kept === null) for (const gone of [sealNameOf(name), name]) await this.#cache.discard(gone)
     await order.hold?.(name)
     const origin = kept === null ? await this.#make(name, order, owner, signal) : 'kept'
     const layers = kept ?? (await this.#find(name))
@@ -156,9 +157,14 @@ export class Checkouts {
   }
 }
 
-/** Returns whether an entry of the shared cache is a checkout that is worth its room. */
+/** Returns whether a tree that a lease shows is a checkout. */
+export const isCheckout = (name: string): boolean => name.startsWith(PREFIX)
+
+/** Returns whether an entry of the shared cache is a checkout, or the seal of one, that is worth its room. */
 export function isLiveCheckout({ name, usedAt }: { readonly name: string; readonly usedAt: Date }): boolean {
-  return name.startsWith(`${PREFIX}${boot}-`) && usedAt.getTime() > Date.now() - UNUSED_MS
+  const prefix = `${PREFIX}${boot}-`
+  const isOfBoot = name.startsWith(prefix) || name.startsWith(sealNameOf(prefix))
+  return isOfBoot && usedAt.getTime() > Date.now() - UNUSED_MS
 }
 
 function prefixOf({ organizationId, host, repository }: Omit<MirroredCommit, 'oid'>): string {

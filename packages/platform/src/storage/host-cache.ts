@@ -115,8 +115,8 @@ export class HostCache {
 
   /** Removes a damaged entry, unless a sandbox uses it or another entry lies over it. @returns whether it is gone */
   async discard(name: string): Promise<boolean> {
-    const entries = await this.#entries()
-    if ((await this.#bounds.inUse()).has(name) || entries.some(({ base }) => base === name)) return false
+    const layers = (await this.#entries()).filter(entry => entry.base === name && !entry.name.startsWith(OLD))
+    if (layers.length > 0 || (await this.#bounds.inUse()).has(name)) return false
     await this.#putAside(name)
     return true
   }

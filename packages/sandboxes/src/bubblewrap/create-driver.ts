@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { directoryTree, type TreeTools } from '../confined/directory-tree.ts'
 import type { LowerOwner, SandboxDriver } from '../driver.ts'
@@ -17,6 +18,7 @@ import { describeBounds } from './describe.ts'
 import { destroyLease, endProcesses, listLeases } from './destroy-lease.ts'
 import { layerTree } from './files/layer-above.ts'
 import { lowerScripts } from './files/lower-script.ts'
+import { shareBaselines } from './files/lower-trees.ts'
 import type { Blank } from './launch/blank.ts'
 import { openDriverContext } from './launch/driver-context.ts'
 import type { BubblewrapOptions } from './options.ts'
@@ -78,6 +80,11 @@ export async function createBubblewrapDriver(options: BubblewrapOptions): Promis
     uid: context.lowerOwner,
     tree: (path, baselines) => directoryTree(tools, { path, uid: context.lowerOwner }, baselines),
     layer: (directory, layers, baselines) => layerTree(tools, context.lowerOwner, { directory, layers, baselines }),
+    lend: (leaseId, baselines) =>
+      locked(leaseId, async () => {
+        const files = leaseFiles(instance, leaseId)
+        if (existsSync(files.host)) await shareBaselines(files, { workspace: baselines })
+      }),
     run: lowerScripts({ ...tools, uid: context.lowerOwner, objects: options.objects }),
   }
 

@@ -42,7 +42,7 @@ export async function makeSandbox(
   // At once, as each takes a few milliseconds; all of them end before a failure is cleared up.
   await allSettled([
     spec.lower === undefined ? undefined : mountLowerTrees(files, spec.lower, { onDisk: lowerOwner, shown: uid }),
-    shareBaselines(files, spec.lower),
+    shareBaselines(files, spec.lower?.baselines),
     beforeStart(),
   ])
   const systemMounts = spec.layer === undefined ? context.systemMounts : await mountSystemLayer(files, spec.layer)

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { appendFileSync, cpSync } from 'node:fs'
+import { appendFileSync, cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SealedTree } from '@berth/core/checkpoints/seal-tree.ts'
 import { changesOf, overlaidLease, overlayUsers } from '@berth/testing/workspaces/overlaid-lease.ts'
@@ -8,6 +8,7 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { directoryTree } from '../confined/directory-tree.ts'
 import { unmountBelow } from '../linux/unmount-below.ts'
+import { layerTree } from './files/layer-above.ts'
 
 const privileged = process.getuid?.() === 0
 
@@ -35,14 +36,19 @@ class Overlaid implements AsyncDisposable {
     lab.make('lower', Object.fromEntries(Object.entries(base).map(([path, entry]) => [`project/${path}`, entry])))
     const same = ['p/in', 'q/in'].map(path => lab.path(join('lower/project', path)))
     execFileSync('touch', ['-d', '@1000000000', ...same])
-    lab.make('upmost', { 'a/b/newer': 'newer', link: { link: 'a/one' } })
+    lab.make('upmost', { 'project/a/b/newer': 'newer', 'project/link': { link: 'a/one' } })
     // Its times are those that the layers show together.
     for (const path of ['a', 'a/b', '.'])
-      execFileSync('touch', ['-r', lab.path(join('lower/project', path)), lab.path(join('upmost', path))])
-    const project = [lab.path('upmost'), lab.path('lower/project')] as const
+      execFileSync('touch', ['-r', ...['lower', 'upmost'].map(layer => lab.path(join(layer, 'project', path)))])
+    const project = [lab.path('upmost/project'), lab.path('lower/project')] as const
     const overlaid = new Overlaid(lab, await overlaidLease(lab.path('lease'), project))
-    const first = await lab.sealed('lease', { tree: overlaid.#tree('read', false), skip: ['.berth'] })
-    overlaid.#previous = first.manifest
+    // Of the layers themselves, as that of a checkout: it holds for every lease that shows them.
+    mkdirSync(lab.path('base'))
+    const layers = ['upmost', 'lower'].map(layer => lab.path(layer))
+    const place = { directory: lab.path('base'), layers, baselines: lab.path('baselines-read') }
+    overlaid.#previous = (
+      await lab.sealed('', { tree: await layerTree(lab.tools, overlayUsers.onDisk, place) })
+    ).manifest
     return overlaid
   }
 

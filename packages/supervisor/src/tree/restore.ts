@@ -75,7 +75,7 @@ export async function restore(job: RestoreJob, next: () => Frame, out: number): 
     sendReady(out, { open, packs: [...difference.plan.placements.keys()] })
     await write(difference.plan, difference.made, packs, next)
     setDirectories(difference.plan.directories)
-    await keepBaseline(index, segments, () => true)
+    await keepBaseline(index, segments, () => true, difference.identities)
     return totalsOf(plan)
   }
   sendReady(out, { open })
@@ -240,16 +240,25 @@ function makeLinks({ symlinks, hardLinks }: Plan): void {
   }
 }
 
-/** Stores the current identity of everything that was placed, so that the next seal knows which entries have changed since. */
+/**
+ * Stores the current identity of everything that was placed, so that the next seal knows which entries have changed since.
+ * @param known identities that need no look
+ */
 async function keepBaseline(
   index: Buffer,
   segments: readonly Segment[],
   isPlaced: (path: string) => boolean,
+  known: ReadonlyMap<string, Float64Array> = new Map(),
 ): Promise<void> {
   // Nobody else writes here yet. After this wait, no later write can fall into the same clock tick as our last one.
   await new Promise(resolve => setTimeout(resolve, SETTLING_MS))
   const identities: number[] = []
   for (let at = 0, head = readHead(index, at); head !== undefined; at = head.end, head = readHead(index, at)) {
+    const before = known.get(head.path)
+    if (before !== undefined) {
+      identities.push(...before)
+      continue
+    }
     const stats = head.kind === kinds.hardLink || !isPlaced(head.path) ? undefined : statOf(head.path)
     identities.push(stats?.ino ?? Number.NaN, stats?.mtimeMs ?? Number.NaN, stats?.ctimeMs ?? Number.NaN)
   }

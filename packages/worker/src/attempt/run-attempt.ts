@@ -40,6 +40,8 @@ export interface RunAttemptParts extends OrderParts {
   readonly reported: AgentState
   /** Masks every secret that the sandbox was given. */
   readonly redactor: Redactor
+  /** Called when the agent gets a prompt. */
+  readonly onPrompt: () => void
 }
 
 /**
@@ -344,6 +346,7 @@ export class RunAttempt {
         if (this.#state.prompt === 'early') await beginRun(this.#context, this.#parts.claim, this.#parts.lease)
         this.#move({ kind: 'prompt' })
         this.#spans.prompted()
+        this.#parts.onPrompt()
         return orders.prompt(facts)
     }
   }

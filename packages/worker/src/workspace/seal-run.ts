@@ -24,6 +24,7 @@ import { ClaimLost, type RunClaim } from '../claim/claim.ts'
 import type { ExecutionContext } from '../claim/execution-context.ts'
 import { announce } from '../claim/finish.ts'
 import { underFence } from '../claim/under-fence.ts'
+import { buildOnCheckout } from './base-seal.ts'
 import { reviewRun } from './review-run.ts'
 import { type SealedHome, sealHome } from './seal-home.ts'
 
@@ -110,12 +111,13 @@ async function seal(
     const { driver } = context
     const previous = await findNewestCheckpoint(context.db, claim)
     const image = previous === null ? await findImageOf(context, lease) : null
+    const base = previous === null && image === null ? await buildOnCheckout(context, lease, signal) : null
     const shared = { blobs: context.blobs, signal }
     const workspace = await sealTree({
       ...shared,
       tree: treeOf(driver, lease.id, 'workspace'),
       limits: context.checkpointLimits.workspace,
-      previous: encoded(previous?.workspace_manifest ?? image?.workspaceManifest),
+      previous: encoded(previous?.workspace_manifest ?? image?.workspaceManifest ?? base),
       skip: platformNames,
     })
     if (workspace.kind === 'over_cap') return { omissions: [omission('workspace_checkpoint', workspace)] }

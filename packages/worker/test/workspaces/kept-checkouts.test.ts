@@ -1,8 +1,12 @@
 import { readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { zstdDecompressSync } from 'node:zlib'
 import type { Session } from '@berth/contract'
 import { runGit } from '@berth/core/git/run-git.ts'
 import { listShownTrees } from '@berth/core/sessions/leases/lease-image-sql.ts'
+import { FileBlobs } from '@berth/platform/storage/blobs/file-blobs.ts'
 import { announce, topics } from '@berth/platform/storage/postgres/wakeups.ts'
 import { localRepository } from '@berth/testing/git/local-repository.ts'
 import { commitTo, tipOf } from '@berth/testing/git/repositories.ts'
@@ -49,6 +53,14 @@ async function run(source: object, script: string): Promise<Outcome> {
 
 const trees = () => join(test.dataDir, 'images')
 const project = (name: string) => join(trees(), name, 'workspace/project')
+/** @returns a blob's content, unpacked */
+const contentOf = async (blob: Readable) => {
+  const content = await buffer(blob)
+  return content.readUInt32LE() === ZSTD ? zstdDecompressSync(content).toString('latin1') : content.toString('latin1')
+}
+/** How zstd's frames begin. */
+const ZSTD = 0xfd2fb528
+
 /** Tells a project of a lower tree from one that was checked out into the sandbox. */
 const asks = 'git config core.checkStat || echo whole; git status --short --branch'
 const shown = 'minimal\n## main...origin/main\n'
@@ -72,6 +84,30 @@ describe.runIf(process.getuid?.() === 0)('a session on a repository that this ho
     )
     const ended = await endedRun(test.api, first.session, later.id, 60_000)
     expect(String(activitiesOf(ended).at(-1)?.output)).toBe('mine\nmine\n')
+  })
+
+  it('is sealed by what it has changed, and nothing of another session is in what it shares', async () => {
+    const { source } = await repository()
+    const blobsOf = async ({ session }: Outcome) => {
+      const text = 'select blobs from checkpoints where session_id = $1'
+      return (await test.db.database.query<{ blobs: string[] }>(text, [session.id])).rows[0]?.blobs ?? []
+    }
+    const blobs = await FileBlobs.open(join(test.dataDir, 'blobs'))
+    const secret = 'only of the first'
+    const first = await run(source, `echo '${secret}' > first; rm greet.sh`)
+    const second = await run(source, 'echo second > second; cat first')
+    const [ofFirst, ofSecond] = [new Set(await blobsOf(first)), new Set(await blobsOf(second))]
+    const shared = ofFirst.intersection(ofSecond)
+    expect(shared.size).toBeGreaterThan(0)
+    const content = async (names: Iterable<string>) =>
+      (await Promise.all([...names].map(async name => contentOf(await blobs.get(name))))).join('\n')
+    expect(await content(ofFirst)).toContain(secret)
+    expect(await content(shared)).not.toContain(secret)
+    expect((await readdir(trees())).filter(name => name.startsWith('seal-of-'))).toContain(`seal-of-${first.tree}`)
+    const { body } = await test.api.call<{ session: Session }>('POST', `/v1/sessions/${second.session.id}/forks`, {})
+    const { run: later } = await test.api.submitTurn(body.session.id, 'cat first second; git status --short')
+    const ended = await endedRun(test.api, body.session, later.id, 60_000)
+    expect(String(activitiesOf(ended).at(-1)?.output)).toBe('filesecond\n?? second\n')
   })
 
   it('has the names of its own branch, whichever branch the tree was made for', async () => {

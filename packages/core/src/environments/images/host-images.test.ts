@@ -29,6 +29,7 @@ describe('the images of a host', () => {
       uid,
       tree: (path, baselines) => directoryTree(lab.tools, { path, uid }, baselines),
       layer: () => expect.unreachable(),
+      lend: () => expect.unreachable(),
       run: () => expect.unreachable(),
     }
     let made = 0

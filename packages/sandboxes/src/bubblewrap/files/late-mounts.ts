@@ -48,7 +48,7 @@ export async function mountLate(files: LeaseFiles, { lower, objects }: LateTrees
   const target = join('disk', diskNames.files, diskNames.objects)
   await allSettled([
     mountLowerTrees(files, lower, owners, objects === undefined ? [] : [{ source: objects, target }]),
-    shareBaselines(files, lower),
+    shareBaselines(files, lower?.baselines),
   ])
 }
 

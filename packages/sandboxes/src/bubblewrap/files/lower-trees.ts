@@ -1,6 +1,7 @@
 import { chmodSync, chownSync, mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { link, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { ignoring } from '@berth/platform/kit/system-errors.ts'
 import type { LowerPlace, LowerTrees } from '../../driver.ts'
 import { insidePaths } from '../../inside-paths.ts'
 import { baselinesOf, diskNames, hostNames, type LeaseFiles, leaseFilesAt } from '../../leases/lease-files.ts'
@@ -69,11 +70,12 @@ export async function mountLowerTrees(
 }
 
 /** Lets the first seal of a lease with lower trees find all unchanged files. Without it the seal reads everything. */
-export async function shareBaselines(files: LeaseFiles, lower: LowerTrees | undefined): Promise<void> {
-  for (const [tree, directory] of Object.entries(lower?.baselines ?? {})) {
+export async function shareBaselines(files: LeaseFiles, baselines: LowerTrees['baselines'] = {}): Promise<void> {
+  for (const [tree, directory] of Object.entries(baselines)) {
     const own = join(baselinesOf(files), tree)
     await mkdir(own, { recursive: true, mode: 0o700 })
-    for (const name of await readdir(directory)) await link(join(directory, name), join(own, name))
+    for (const name of await readdir(directory))
+      await ignoring(['EEXIST'], link(join(directory, name), join(own, name)))
   }
 }
 
