@@ -19,6 +19,8 @@ import { median, printBounds } from './support/statistics.ts'
 const [rounds = 5, files = 20_000] = process.argv.slice(2).map(Number)
 const TOUCHED = 200
 const AT_ONCE = 10
+// With fewer hands some forks of a burst would wait until others are sealed.
+const variables = { BERTH_ROLES: 'api,worker,gateway', BERTH_WORKER_CONCURRENCY: String(AT_ONCE) }
 
 /** Makes a bare repository with one commit. */
 function makeRepository(root: string): void {
@@ -47,7 +49,7 @@ async function measure(keeps: boolean) {
   await grantLocal({ db: bench.db, clock: systemClock }, { organizationId, installationId })
   const model = stack.use(await startObservedModel())
   await model.configure(bench.dataDir)
-  const service = stack.use(await startBenchService(bench, { BERTH_ROLES: 'api,worker,gateway' }))
+  const service = stack.use(await startBenchService(bench, variables))
   const call = callerOf(service.url, bench.apiKey)
   const { repositories } = await call<{ repositories: readonly Repository[] }>('GET', '/v1/repositories')
   const [repository] = repositories

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { allSettled } from '@berth/platform/kit/all-settled.ts'
 import type { SandboxSpec } from '../driver.ts'
@@ -17,6 +18,9 @@ import {
 
 /** The start of a Run comes first: what replaces its sandbox waits this long. */
 const PAUSE_MS = 300
+/** A start that finds no sandbox keeps a core busy for about this long. Starts of a burst that do not fit the cores follow each other. */
+const START_MS = 600
+const MOST_PAUSE_MS = 5_000
 const POLL_MS = 5_000
 /** Time that a taken sandbox counts as demand for. */
 const DEMAND_MS = 120_000
@@ -41,7 +45,13 @@ export function openPool(context: DriverContext, options: PoolOptions): Pool {
   const ready: ReadySandbox[] = []
   const taken: number[] = []
   const closed = new AbortController()
+  /** When the starts of Runs have probably ended. */
+  let busyUntil = 0
 
+  const untilQuiet = async () => {
+    for (let ms = busyUntil - Date.now(); ms > 0; ms = busyUntil - Date.now())
+      await sleep(ms, undefined, { signal: closed.signal, ref: false })
+  }
   const wanted = (): number => {
     const since = Date.now() - DEMAND_MS
     while ((taken[0] ?? since) < since) taken.shift()
@@ -59,7 +69,10 @@ export function openPool(context: DriverContext, options: PoolOptions): Pool {
     }
     const count = (await isTight()) ? 0 : wanted()
     for (const one of ready.splice(count)) await discard(one)
-    while (!closed.signal.aborted && ready.length < count) ready.push(await makeReady(context, bounds, options))
+    while (!closed.signal.aborted && ready.length < count) {
+      await untilQuiet()
+      ready.push(await makeReady(context, bounds, options))
+    }
   }
   let adjusting: Promise<void> = Promise.resolve()
   const next = (pauseMs: number) => {
@@ -76,7 +89,10 @@ export function openPool(context: DriverContext, options: PoolOptions): Pool {
   return {
     async take(spec, serve, remove) {
       if (!fits(context, spec, options)) return false
-      taken.push(Date.now())
+      const now = Date.now()
+      taken.push(now)
+      const after = busyUntil + START_MS / availableParallelism()
+      busyUntil = Math.max(now + PAUSE_MS, Math.min(after, now + MOST_PAUSE_MS))
       next(PAUSE_MS)
       for (;;) {
         const one = ready.shift()
