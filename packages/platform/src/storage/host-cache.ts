@@ -330,4 +330,8 @@ async function freeRoom(directory: string): Promise<FreeRoom> {
   return { bytes: bavail * bsize, inodes: files === 0 ? Number.POSITIVE_INFINITY : ffree - files * SPARE_INODES }
 }
 
+/**
+ * An entry may take all that it reserves, and the database and the disks of the sandboxes often grow on the same file system.
+ * So a host with less free refuses it, although it might take less: a full disk would fail those.
+ */
 const fits = (needed: FreeRoom, free: FreeRoom): boolean => needed.bytes <= free.bytes && needed.inodes <= free.inodes
