@@ -53,10 +53,10 @@ export default class GateReporter implements Reporter {
   onTestRunStart(specifications: readonly { readonly moduleId: string }[]): void {
     this.#waiting = new Set(specifications.map(({ moduleId }) => this.#nameOf(moduleId)))
     this.#total = this.#waiting.size
-    this.#timers = [setInterval(() => this.#tell(), everyMs), setInterval(() => this.#endBlocked(), lookMs)]
+    this.#timers = [setInterval(() => this.#report(), everyMs), setInterval(() => this.#endBlocked(), lookMs)]
     for (const timer of this.#timers) timer.unref()
     // The runner asks on its way out, when it is told to end.
-    process.on('SIGUSR2', () => this.#tell())
+    process.on('SIGUSR2', () => this.#report())
   }
 
   onTestModuleQueued(module: TestModule): void {
@@ -139,7 +139,7 @@ export default class GateReporter implements Reporter {
     return [...this.#cutOff].some(path => error.includes(path))
   }
 
-  #tell(): void {
+  #report(): void {
     const seconds = (performance.now() - this.#startedAt) / 1000
     const left = [...this.#waiting].reduce((sum, file) => sum + this.#costOf(file), 0)
     const rest = this.#doneSeconds === 0 ? '?' : spanOf((seconds / this.#doneSeconds) * left)

@@ -276,7 +276,7 @@ export class Worker implements Service {
     this.#beats += 1
     this.#heardAt = this.#context.clock.now().getTime()
     // Not awaited: what hangs there must not keep this process silent.
-    void this.#witness?.look()
+    void this.#witness?.findPeers()
     // No wake-up tells of a process that fell silent, nor of the moment at which a Run may start again.
     const due = this.#beats === 1 || (await isDue(this.#context.db, this.holder, this.#context.limits.fenceMs))
     if (due) this.#claiming.wake()

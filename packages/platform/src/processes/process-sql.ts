@@ -78,7 +78,7 @@ export const holdLock = (id: string): QueryConfig => ({
  * Selects the locks of the other workers that are heard of. Each is tried in shared mode until the end of the statement, so
  * that those who look at the same time see the holder alone.
  */
-export const locksBeside = (id: string): QueryConfig => ({
+export const locksOfPeers = (id: string): QueryConfig => ({
   name: 'locks-of-workers',
   text: `
     select id, heard_at::text as "heardAt", (extract(epoch from patience) * 1000)::float8 as "patienceMs",

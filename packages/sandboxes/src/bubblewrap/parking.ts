@@ -49,21 +49,21 @@ export function openParking(context: DriverContext, freezer: LeaseFreezer): Park
   const { instance, uids } = context
   const { log } = context.options
 
-  const readStanding = async (files: LeaseFiles) => {
+  const readValidNote = async (files: LeaseFiles) => {
     const note = readParked(files)
     const record = note && (await readRecord(files))
     // The claims of a host end with it, and somebody else may have the uid then.
     if (note === undefined || record === undefined || !uids.holds(record.uid, files.dir)) return undefined
     return { ...note, record }
   }
-  type Standing = NonNullable<Awaited<ReturnType<typeof readStanding>>>
+  type ValidNote = NonNullable<Awaited<ReturnType<typeof readValidNote>>>
 
   /** Does work on a parked sandbox while no other process of this host does any; false if it is not parked. */
-  const ifParked = async (leaseId: string, work: (files: LeaseFiles, note: Standing) => Promise<boolean>) => {
+  const ifParked = async (leaseId: string, work: (files: LeaseFiles, note: ValidNote) => Promise<boolean>) => {
     const files = leaseFiles(instance, leaseId)
     if (!hasParkedNote(files)) return false
     return withHostLock(`${instance.tag}/${leaseId}`, async () => {
-      const note = await readStanding(files)
+      const note = await readValidNote(files)
       if (note !== undefined && (await freezer.state(leaseId)) === 'gone') return work(files, note)
       removeParked(files)
       return false
@@ -96,7 +96,7 @@ export function openParking(context: DriverContext, freezer: LeaseFreezer): Park
     async state(leaseId) {
       const state = await freezer.state(leaseId)
       if (state !== 'gone') return state
-      if ((await readStanding(leaseFiles(instance, leaseId))) !== undefined) return 'parked'
+      if ((await readValidNote(leaseFiles(instance, leaseId))) !== undefined) return 'parked'
       // It may have been started since the first look.
       return freezer.state(leaseId)
     },
@@ -163,9 +163,9 @@ async function currentOptions(context: DriverContext, files: LeaseFiles): Promis
     [insidePaths.closedNode, await closedNode.path()],
     [insidePaths.bundles, options.bundlesDir],
   ])
-  const words = readFileSync(join(files.host, hostNames.arguments), 'utf8').split('\0')
-  return words.map((word, index) => {
-    const program = words[index - 1] === '--ro-bind' ? programs.get(words[index + 1]) : undefined
+  const args = readFileSync(join(files.host, hostNames.arguments), 'utf8').split('\0')
+  return args.map((word, index) => {
+    const program = args[index - 1] === '--ro-bind' ? programs.get(args[index + 1]) : undefined
     return program ?? (word.startsWith(former) ? join(files.dir, word.slice(former.length)) : word)
   })
 }

@@ -176,10 +176,10 @@ export class EdgeStage implements AsyncDisposable {
   }
 
   /** Sends one request over HTTP/1.1. */
-  async ask(host: string, path: string, asked: Asked = {}, over?: TLSSocket | Agent): Promise<Answer> {
+  async ask(host: string, path: string, options: AskOptions = {}, over?: TLSSocket | Agent): Promise<Answer> {
     return await askOver(over ?? (await this.secure(host)), path, {
-      ...asked,
-      headers: ['Host', host, ...(asked.headers ?? [])],
+      ...options,
+      headers: ['Host', host, ...(options.headers ?? [])],
     })
   }
 
@@ -194,7 +194,7 @@ export interface Securing {
   readonly ca?: string
 }
 
-export interface Asked {
+export interface AskOptions {
   readonly method?: string
   readonly headers?: readonly string[]
   readonly body?: Readable | string
@@ -210,7 +210,7 @@ export interface Answer {
 export async function askOver(
   over: Socket | Agent,
   path: string,
-  { method = 'GET', headers = [], body }: Asked,
+  { method = 'GET', headers = [], body }: AskOptions,
 ): Promise<Answer> {
   const sized = typeof body === 'string' ? ['Content-Length', String(Buffer.byteLength(body))] : []
   const chunked = body !== undefined && typeof body !== 'string' ? ['Transfer-Encoding', 'chunked'] : []

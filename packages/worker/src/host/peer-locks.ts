@@ -1,12 +1,12 @@
 import type { Log } from '@berth/platform/kit/log.ts'
 import { Loop } from '@berth/platform/kit/loop.ts'
-import { endSilentProcess, holdLock, type LockOfProcess, locksBeside } from '@berth/platform/processes/process-sql.ts'
+import { endSilentProcess, holdLock, type LockOfProcess, locksOfPeers } from '@berth/platform/processes/process-sql.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { topics, type Wakeups } from '@berth/platform/storage/postgres/wakeups.ts'
 
-/** Time between two looks at the locks of so many workers; it grows with their number. */
-const LOOK_MS = 150
-const WORKERS_A_LOOK = 10
+/** Time between two polls of the locks of so many workers; it grows with their number. */
+const POLL_MS = 150
+const WORKERS_A_POLL = 10
 /** Several connections that fall within this time fell with the database or the network. */
 const SEVERAL_MS = 1_000
 /** A living process writes its row once in a beat, which is a quarter of its patience, and a little late at times. */
@@ -19,7 +19,7 @@ interface PeerLocksParts {
 
 /**
  * Notices within a second or two that a worker of any machine has died. Each worker holds an advisory lock on the connection
- * by which it listens, and looks whether the others hold theirs: PostgreSQL frees a lock with its connection. That is a hint
+ * by which it listens, and polls whether the others hold theirs: PostgreSQL frees a lock with its connection. That is a hint
  * and no verdict: the row is ended if it is not written again for 1.25 beats, and a worker that only lost its connection
  * goes on writing it. Nothing is concluded if several fell within a second, if this worker's own connection fell, or if a
  * lock was never seen held.
@@ -30,7 +30,7 @@ interface PeerLocksParts {
 export class PeerLocks implements AsyncDisposable {
   readonly #parts: PeerLocksParts
   readonly #id: string
-  readonly #looking: Loop
+  readonly #polling: Loop
   readonly #verdicts = new Set<NodeJS.Timeout>()
   /** Workers whose lock was seen held in this session. */
   readonly #holders = new Set<string>()
@@ -44,9 +44,9 @@ export class PeerLocks implements AsyncDisposable {
   constructor(parts: PeerLocksParts, id: string) {
     this.#parts = parts
     this.#id = id
-    this.#looking = new Loop(
-      () => this.#look(),
-      () => LOOK_MS * Math.max(1, Math.ceil(this.#workers / WORKERS_A_LOOK)),
+    this.#polling = new Loop(
+      () => this.#poll(),
+      () => POLL_MS * Math.max(1, Math.ceil(this.#workers / WORKERS_A_POLL)),
       error => {
         this.#forget(null)
         parts.log.info({ err: error }, 'the locks of the other workers were not read')
@@ -56,27 +56,27 @@ export class PeerLocks implements AsyncDisposable {
 
   /** Holds its own lock and watches those of the others. */
   start(): void {
-    if (this.#parts.wakeups.inSession !== undefined) this.#looking.wake()
+    if (this.#parts.wakeups.inSession !== undefined) this.#polling.wake()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped = true
     this.#drop()
     // Not awaited: a database that does not answer must not hold up a stop.
-    void this.#looking[Symbol.asyncDispose]()
+    void this.#polling[Symbol.asyncDispose]()
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const { wakeups } = this.#parts
-    const looked = await wakeups.inSession?.<LockOfProcess>(locksBeside(this.#id))
-    if (looked === undefined || looked === null) return this.#forget(null)
-    if (looked.session !== this.#session) this.#forget(looked.session)
+    const locks = await wakeups.inSession?.<LockOfProcess>(locksOfPeers(this.#id))
+    if (locks === undefined || locks === null) return this.#forget(null)
+    if (locks.session !== this.#session) this.#forget(locks.session)
     if (!this.#isHeld) {
       const own = await wakeups.inSession?.<{ held: boolean }>(holdLock(this.#id))
       this.#isHeld = own?.rows[0]?.held === true
     }
-    this.#workers = looked.rows.length
-    for (const peer of looked.rows) {
+    this.#workers = locks.rows.length
+    for (const peer of locks.rows) {
       if (peer.held) this.#holders.add(peer.id)
       else if (this.#holders.delete(peer.id)) this.#fell(peer)
     }

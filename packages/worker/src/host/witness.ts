@@ -11,9 +11,9 @@ import { topics, type Wakeups } from '@berth/platform/storage/postgres/wakeups.t
 import { withShortPath } from '@berth/sandboxes/egress/socket-directory.ts'
 import { processStartTime } from '@berth/sandboxes/linux/process-start-time.ts'
 
-/** A process that is ending has closed its connections before it is a zombie; it is looked at so often until then. */
-const LOOKS = 100
-const LOOK_MS = 20
+/** A process that is ending has closed its connections before it is a zombie; it is checked so often until then. */
+const CHECKS = 100
+const CHECK_MS = 20
 const PAGE = '.json'
 
 /** How a worker names itself to the others of its machine. */
@@ -50,7 +50,7 @@ export class Witness implements AsyncDisposable {
   readonly #guests = new Set<Socket>()
   #server: Server | undefined
   #stopping = false
-  #looking: Promise<void> | undefined
+  #finding: Promise<void> | undefined
   #again = false
 
   /** @param id id of this process's row */
@@ -60,29 +60,29 @@ export class Witness implements AsyncDisposable {
   }
 
   /** Listens, once, and connects to the workers that it does not know yet. What fails is tried again by the next call. */
-  async look(): Promise<void> {
+  async findPeers(): Promise<void> {
     if (this.#stopping) return
-    this.#again = this.#looking !== undefined
-    this.#looking ??= this.#look()
+    this.#again = this.#finding !== undefined
+    this.#finding ??= this.#findPeers()
       .catch(error => this.#parts.log.warn({ err: error }, 'the workers of this machine were not found'))
       .finally(() => {
-        this.#looking = undefined
+        this.#finding = undefined
         // Somebody may have come after the directory was read.
-        if (this.#again) void this.look()
+        if (this.#again) void this.findPeers()
       })
-    await this.#looking
+    await this.#finding
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping = true
-    await this.#looking
+    await this.#finding
     // Without its page it is not judged: it has ended its row itself.
     await this.#remove(this.#name)
     this.#server?.close()
     for (const socket of [...this.#peers.values(), ...this.#guests]) socket.destroy()
   }
 
-  async #look(): Promise<void> {
+  async #findPeers(): Promise<void> {
     const { directory } = this.#parts
     await this.#listen()
     for (const file of await readdir(directory)) {
@@ -100,7 +100,7 @@ export class Witness implements AsyncDisposable {
       socket.once('close', () => this.#guests.delete(socket))
       socket.on('error', () => socket.destroy()).resume()
       // Whoever connects may be new here.
-      void this.look()
+      void this.findPeers()
     })
     await withShortPath(directory, async short => {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -141,7 +141,7 @@ export class Witness implements AsyncDisposable {
 
   /** Ends the row of a worker if it is dead. */
   async #judge(name: string, { id, pid, startTime }: Page): Promise<void> {
-    for (let looks = 0; looks < LOOKS; looks += 1) {
+    for (let checks = 0; checks < CHECKS; checks += 1) {
       if ((await this.#read(name)) === undefined) return
       if ((await processStartTime(pid)) !== startTime) {
         const { db, wakeups, log } = this.#parts
@@ -152,7 +152,7 @@ export class Witness implements AsyncDisposable {
         return
       }
       if (this.#stopping) return
-      await sleep(LOOK_MS, undefined, { ref: false })
+      await sleep(CHECK_MS, undefined, { ref: false })
     }
   }
 

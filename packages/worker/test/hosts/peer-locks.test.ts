@@ -54,13 +54,13 @@ const holders = async () => {
 /** Waits until the locks are held, and every worker has seen them. */
 async function settled(count: number): Promise<void> {
   await until('the locks', async () => (await holders()) === count)
-  const looked = `
+  const statement = `
     select 1 from pg_stat_activity
     where query_start > $1 and state = 'idle' and query like '%pg_try_advisory_xact_lock_shared%' and pid <> pg_backend_pid()`
   const [now] = (await db.query<{ now: string }>('select clock_timestamp()::text as now')).rows
   await until(
     'a look of each',
-    async () => (await db.query({ text: looked, values: [now?.now] })).rows.length === count,
+    async () => (await db.query({ text: statement, values: [now?.now] })).rows.length === count,
   )
 }
 /** Ids of the rows that somebody ended before they lapsed. */

@@ -24,10 +24,10 @@ beforeAll(async () => {
   server.close()
 })
 
-const said = { serverName: 'api.example.com', protocols: ['h2', 'http/1.1'] }
+const expected = { serverName: 'api.example.com', protocols: ['h2', 'http/1.1'] }
 
 test('reads the name and the protocols of a client, once the hello is whole', () => {
-  expect(parseClientHello(hello)).toEqual(said)
+  expect(parseClientHello(hello)).toEqual(expected)
   for (let length = 0; length < hello.length; length += 1)
     expect(parseClientHello(hello.subarray(0, length))).toBeUndefined()
 })
@@ -39,7 +39,7 @@ test('reads a hello in many records', () => {
     const part = body.subarray(at, at + 100)
     records.push(Buffer.from([22, 3, 1, 0, part.length]), part)
   }
-  expect(parseClientHello(Buffer.concat(records))).toEqual(said)
+  expect(parseClientHello(Buffer.concat(records))).toEqual(expected)
 })
 
 test.each([
@@ -70,7 +70,7 @@ test('puts back every byte that it has read', async () => {
   client.write(hello.subarray(10, 50))
   const reading = readClientHello(client, hello.subarray(0, 10), new AbortController().signal)
   client.write(hello.subarray(50))
-  expect(await reading).toEqual(said)
+  expect(await reading).toEqual(expected)
   client.end('more')
   expect(await buffer(client)).toEqual(Buffer.concat([hello, Buffer.from('more')]))
 })

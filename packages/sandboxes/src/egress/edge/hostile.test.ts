@@ -90,7 +90,7 @@ async function byHand(): Promise<{ readonly socket: TLSSocket; readonly frames: 
   return { socket, frames }
 }
 
-const asked: Pairs = [
+const request: Pairs = [
   [':method', 'POST'],
   [':scheme', 'https'],
   [':path', '/'],
@@ -116,7 +116,7 @@ describe('over HTTP/2', () => {
     const { frames, socket } = await byHand()
     socket.write(
       Buffer.concat([
-        frame('headers', 1, literal(asked), END_HEADERS),
+        frame('headers', 1, literal(request), END_HEADERS),
         frame('data', 1, Buffer.from('body')),
         frame('headers', 1, literal(trailers), END_STREAM | END_HEADERS),
       ]),
@@ -127,7 +127,7 @@ describe('over HTTP/2', () => {
           stream === 1 && (becomes === 'reset' ? kind === kinds.reset : String(payload) === becomes),
       ),
     )
-    socket.write(frame('headers', 3, literal(asked), END_STREAM | END_HEADERS))
+    socket.write(frame('headers', 3, literal(request), END_STREAM | END_HEADERS))
     await until('the connection goes on', () =>
       frames.some(({ stream, payload }) => stream === 3 && String(payload) === 'ok'),
     )
@@ -169,7 +169,7 @@ describe('over HTTP/2', () => {
     ])
     await stage.serve([secret])
     const { frames, socket } = await byHand()
-    socket.write(frame('headers', 1, literal(asked), END_STREAM | END_HEADERS))
+    socket.write(frame('headers', 1, literal(request), END_STREAM | END_HEADERS))
     await until('answered', () => frames.some(({ kind, stream }) => stream === 1 && kind === kinds.headers))
     expect(frames.some(({ kind }) => kind === kinds.reset)).toBe(false)
   })

@@ -58,7 +58,7 @@ function faultOf(secret: EgressSecret, to: Destination, { headers, method, targe
     return `${name} goes out only with ${methods.join(', ')}, and this request is ${method}`
   }
   const [path = '', query = ''] = target.split('?')
-  const otherwise = (methods ?? paths) ? saysOtherwise(headers, query) : undefined
+  const otherwise = (methods ?? paths) ? overrideIn(headers, query) : undefined
   if (otherwise !== undefined)
     return `${name} does not go out with ${otherwise}, by which a server may read another request`
   if (paths !== undefined && (isAmbiguous(path) || !paths.some(prefix => isBelow(path, prefix)))) {
@@ -77,7 +77,7 @@ const overrides = new Set([
 ])
 
 /** Returns what in a request may stand for another method or path than it says. */
-function saysOtherwise(headers: RequestHead['headers'], query: string): string | undefined {
+function overrideIn(headers: RequestHead['headers'], query: string): string | undefined {
   // Some servers read an underscore as a hyphen.
   const header = headers.find(([name]) => overrides.has(name.toLowerCase().replaceAll('_', '-')))?.[0]
   if (header !== undefined) return `the header ${header}`

@@ -90,6 +90,6 @@ test('what the sandbox trusts is an authority that certifies hosts alone, with t
   ]).trust()
   const read = new X509Certificate(certificate)
   expect([read.ca, read.subject]).toEqual([true, 'CN=berth sandbox f47ac10b-58cc'])
-  const said = await runProgram('openssl', ['x509', '-noout', '-subject_hash'], undefined, '/', certificate)
-  expect(said.trim()).toBe(hash)
+  const hashed = await runProgram('openssl', ['x509', '-noout', '-subject_hash'], undefined, '/', certificate)
+  expect(hashed.trim()).toBe(hash)
 })

@@ -174,8 +174,8 @@ describe('HTTP/2', () => {
       stream.pipe(stream)
     })
     await stage.serve([secret])
-    const asked = { ':path': '/', ':method': 'POST', ':scheme': placeholder }
-    const stream = (await stage.http2(host)).request(asked, { waitForTrailers: true })
+    const lines = { ':path': '/', ':method': 'POST', ':scheme': placeholder }
+    const stream = (await stage.http2(host)).request(lines, { waitForTrailers: true })
     stream.on('wantTrailers', () => stream.sendTrailers({ 'x-sum': placeholder }))
     stream.end('body')
     await answerOf(stream)
@@ -243,7 +243,7 @@ describe('HTTP/1.1', () => {
   it.each([
     ['goes on', true, 'a body'],
     ['is refused', false, 'too large'],
-  ])('leaves the expectation of a client to its host, which %s', async (_, goesOn, said) => {
+  ])('leaves the expectation of a client to its host, which %s', async (_, goesOn, expected) => {
     const leaf = await authorities.hosts.leafFor(host)
     const server = createHttps({ SNICallback: (__, done) => done(null, leaf) })
     server.on('checkContinue', (incoming, response) => {
@@ -263,7 +263,7 @@ describe('HTTP/1.1', () => {
     outgoing.once('continue', () => outgoing.end('a body'))
     outgoing.flushHeaders()
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
-    expect([response.statusCode, await text(response)]).toEqual([goesOn ? 200 : 413, said])
+    expect([response.statusCode, await text(response)]).toEqual([goesOn ? 200 : 413, expected])
   })
 
   it('breaks, instead of ending, when the host breaks midway', async () => {
@@ -294,7 +294,7 @@ describe('HTTP/1.1', () => {
 describe('a WebSocket', () => {
   const key = 'dGhlIHNhbXBsZSBub25jZQ=='
   const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
-  const asked = [
+  const lines = [
     'Host',
     host,
     'Connection',
@@ -319,7 +319,7 @@ describe('a WebSocket', () => {
     })
     await stage.listen(host, server)
     await stage.serve([secret])
-    const outgoing = request({ createConnection: await connecting(), headers: [...asked, ...bearer] }).end()
+    const outgoing = request({ createConnection: await connecting(), headers: [...lines, ...bearer] }).end()
     const [response, socket, head] = (await once(outgoing, 'upgrade')) as [IncomingMessage, PassThrough, Buffer]
     expect([response.headers['sec-websocket-accept'], response.headers['x-saw']]).toEqual([accept, 'true'])
     let got = head.toString()
@@ -333,7 +333,7 @@ describe('a WebSocket', () => {
   it('that the host refuses is answered', async () => {
     await stage.host(host, (_, response) => response.writeHead(426).end('no'))
     await stage.serve([secret])
-    const outgoing = request({ createConnection: await connecting(), headers: asked }).end()
+    const outgoing = request({ createConnection: await connecting(), headers: lines }).end()
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
     expect([response.statusCode, await text(response)]).toEqual([426, 'no'])
   })
