@@ -11,7 +11,7 @@ import { waitUntil } from '@berth/sandboxes/linux/wait-until.ts'
 const STOPPING_MS = 60_000
 const KILLING_MS = 10_000
 
-/** What to take down. */
+/** The data directory to take down. */
 export interface DownOptions {
   /** The data directory; by default that of the environment. */
   readonly data?: string
@@ -20,7 +20,7 @@ export interface DownOptions {
 }
 
 /**
- * Ends every sandbox of a data directory and gives back what they hold on this host, so that the directory can be deleted.
+ * Ends every sandbox of a data directory and gives back their resources on this host, so that the directory can be deleted.
  * It says what it did in one line.
  * @returns the exit code: 1 if something is left
  * @throws StartError if a service runs on the directory, or it does not exist

@@ -34,7 +34,7 @@ const HELPER_PROCESSES = 512
 export async function host(variables: Readonly<Record<string, string | undefined>>): Promise<number> {
   try {
     await using stack = new AsyncDisposableStack()
-    // What production asks of the URLs of a service concerns no host: it serves none.
+    // The rules of production for the URLs of a service concern no host: it serves none.
     const settings = loadSettings({ ...variables, NODE_ENV: undefined }, readIfThere, isOpenToOthers)
     const { dataDir, farHost, sandboxes, http } = settings
     if (farHost.url === undefined) throw new StartError('this host needs the URL of its service: set BERTH_HOST_URL')

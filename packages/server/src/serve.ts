@@ -89,7 +89,7 @@ export interface RunningService extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** What the surrounding process gives to the service. */
+/** The parts of the surrounding process that the service uses. */
 export interface ServiceProcess {
   /** Number of log lines that could not be written. */
   droppedLogLines(): number

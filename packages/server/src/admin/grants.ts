@@ -94,7 +94,7 @@ export async function replaceGrant(variables: Variables, id: string, byId: strin
   })
 }
 
-/** Records what an operator did to the grants of an account. The host may be asked in between, so it comes after. */
+/** Records an operator's change of the grants of an account. The host may be asked in between, so it comes after. */
 function record(
   db: Database,
   clock: Clock,

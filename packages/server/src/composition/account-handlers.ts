@@ -15,7 +15,7 @@ import { webhookDeliveryHandlers } from '@berth/core/webhooks/delivery-routes.ts
 import { type WebhookParts, webhookHandlers } from '@berth/core/webhooks/routes.ts'
 import type { Settings } from '@berth/platform/settings/settings.ts'
 
-/** What the account service's operations for people work with. */
+/** Dependencies of the account service's operations for people. */
 interface PersonParts {
   readonly authUrl: () => string
   readonly webhooks: WebhookParts

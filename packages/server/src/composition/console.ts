@@ -32,7 +32,7 @@ const builtAt = join(packagesDirectory, 'console/dist')
 
 const docsBuiltAt = join(packagesDirectory, 'site/dist')
 
-/** Opens the console: its page, and what the page calls with its cookie. */
+/** Opens the console: its page, and the operations that the page calls with its cookie. */
 export async function openConsole(
   context: Context,
   settings: Settings,
@@ -46,7 +46,7 @@ export async function openConsole(
   }: {
     readonly webhooks: WebhookParts
     readonly authUrl: () => string
-    /** Where people's accounts are, if that is in another database, and what judges them there. */
+    /** The place of people's accounts, if it is another database, and the authority that judges them there. */
     readonly far: { readonly account: AccountClient; readonly authority: Authority } | null
     readonly terminals: TerminalPlace
     /** Whether this build has triggers. */
@@ -111,7 +111,7 @@ export async function openConsole(
   }
 }
 
-/** Returns what this deployment can do: the page says why the rest cannot be done. */
+/** Returns the features of this deployment: the page says why the others are missing. */
 function featuresOf(
   { gitHosts }: Pick<Context, 'gitHosts'>,
   { transcription }: Pick<Config, 'transcription'>,

@@ -13,7 +13,7 @@ import type { Settings } from '@berth/platform/settings/settings.ts'
 
 /**
  * Opens the guards of this process. They judge in its database, or at an account service that has another one; the
- * process then follows what that service revokes.
+ * process then follows the revocations of that service.
  * @returns `far` reaches an account service that has another database
  */
 export async function openGuards(

@@ -13,7 +13,7 @@ import { findKubernetes } from './optional-packages.ts'
 const GRACE_MS = 30_000
 const BURST = 10
 
-/** What a worker has of a cluster. */
+/** The parts of a worker that need a cluster. */
 export interface Cluster {
   readonly identity: HostIdentity
   readonly provisioner: Service
@@ -47,7 +47,7 @@ export async function openCluster(
   const pods = new Pods(api, scope)
   const name = `${owner.instance}/${namespace}`
   const { db, wakeups, clock, log } = context
-  // The rest decides what a pod is: pods of other settings are replaced.
+  // The rest decides the form of a pod: pods of other settings are replaced.
   const { idle, most, startMs, api: _, tokenFile: __, caFile: ___, instance: ____, ...rest } = kubernetes
   const template = podTemplate(owner, { ...rest, release: http.release, bounds: sandboxes.bounds })
   return {

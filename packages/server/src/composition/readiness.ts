@@ -7,7 +7,7 @@ import { agentEnvironment } from '@berth/worker/agent/agent-environment.ts'
 /** Command of the supervisor inside a sandbox. */
 export const supervisorCommand = [insidePaths.closedNode, `${insidePaths.bundles}/supervisor.js`] as const
 
-/** What a fresh sandbox of the built-in agent starts with, up to where its Session matters. */
+/** The start of a fresh sandbox of the built-in agent, up to the point at which its Session matters. */
 export function readiness(runtimes: RuntimeCatalog): Readiness {
   const native = runtimes.find(NATIVE_RUNTIME)
   if (native === null) throw new Error('the catalog lacks the built-in agent')

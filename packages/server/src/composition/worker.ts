@@ -67,7 +67,7 @@ const LONGEST_SWEEP_MS = 10_000
 /** Connection of the worker's sandboxes to the gateway. The worker mints the credentials itself. */
 export type SandboxGateway = Omit<GatewayAccessOptions, 'mint' | 'log'>
 
-/** What a worker gets of other parts of its process. */
+/** The parts of its process that a worker uses. */
 export interface WorkerAround {
   readonly gateway: SandboxGateway
   /** Judges hosts that are pods. */

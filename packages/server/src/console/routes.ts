@@ -28,7 +28,7 @@ type Operations =
   | 'searchSession'
   | 'withdrawNextTurn'
 
-/** Serves what the console's page shows of Sessions beside the Sessions themselves. */
+/** Serves the facts that the console's page shows beside the Sessions themselves. */
 export function consoleHandlers(context: Context, { streams, budget, life }: Streaming): Pick<Handlers, Operations> {
   const { db, clock } = context
 

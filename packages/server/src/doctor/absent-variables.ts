@@ -5,7 +5,7 @@ type Variables = Readonly<Record<string, string | undefined>>
 
 /**
  * Lists the variables that the configuration file names for its secrets, as in `{ "env": "NAME" }`, and that are not set.
- * A file that cannot be read or is no JSON names none: reading the settings says what is wrong with it.
+ * A file that cannot be read or is no JSON names none: reading the settings names its fault.
  */
 export function absentVariables(variables: Variables, readFile: SettingsFiles['readFile']): readonly string[] {
   const { BERTH_CONFIG: named, BERTH_DATA_DIR: dataDir } = variables

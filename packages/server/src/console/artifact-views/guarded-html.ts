@@ -1,5 +1,5 @@
 /**
- * What runs before an artifact's own scripts. No policy of today's browsers covers WebRTC, which sends packets to any
+ * The script that runs before an artifact's own. No policy of today's browsers covers WebRTC, which sends packets to any
  * address, so its constructors go. A scripted frame inside would bring them back, with `srcdoc` as the only way to one
  * that the policy leaves: scripts may neither set it nor write markup that names it, in pieces or not, and XSLT, which
  * makes markup without asking, goes as well. Markup in the file itself is the caller's to look at, with `namesFrames`. The

@@ -17,7 +17,7 @@ const policy = (directives: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${name} ${value}`)
     .join('; ')
 
-/** What a page frames. */
+/** The content of a frame. */
 interface FramedArtifact {
   readonly name: string
   readonly kind: ArtifactViewKind
@@ -27,7 +27,7 @@ interface FramedArtifact {
 }
 
 /**
- * Returns the page that frames an artifact, which has no script. Its policy is what keeps the frame in place: a document
+ * Returns the page that frames an artifact, which has no script. Its policy keeps the frame in place: a document
  * cannot be forbidden to navigate itself, and so to tell another host something, but its frame can be.
  */
 export function framePage(

@@ -2,7 +2,7 @@ import { findAuditIdsNamed, findAuditNames } from '@berth/core/accounts/audit/au
 import type { AuditIdsNamed, AuditNames } from '@berth/core/accounts/audit/read-audit.ts'
 import { isUuid } from '@berth/platform/kit/uuid.ts'
 
-/** Returns how people call what an organization's log names, by id, in accounts and in their work. */
+/** Returns the names of the things in an organization's log, by id, in accounts and in their work. */
 export const findNames: AuditNames = async (db, organizationId, ids) => {
   const { rows } = await db.query<{ id: string; name: string }>({
     name: 'find-names-of-work',
@@ -28,7 +28,7 @@ export const findNames: AuditNames = async (db, organizationId, ids) => {
 /** So many things are found by their names; of Sessions the newest. */
 const MOST_NAMED = 500
 
-/** Returns the ids of what has a name that contains a text, in accounts and in the organization's work. */
+/** Returns the ids of the things whose name contains a text, in accounts and in the organization's work. */
 export const findIdsNamed: AuditIdsNamed = async (db, organizationId, text) => {
   const { rows } = await db.query<{ id: string }>({
     name: 'find-ids-of-work-named',

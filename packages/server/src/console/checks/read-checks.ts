@@ -14,7 +14,7 @@ import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 const ASKING_MS = 10_000
 
 /**
- * Reads what keeps the pull request of a Publication from being merged, and its checks by name, live from the Git host.
+ * Reads the obstacles to a merge of a Publication's pull request, and its checks by name, live from the Git host.
  * @throws ApiError 404 `cloud_session_not_found`
  * @throws ApiError 409 `cloud_publication_not_mergeable` if the Publication has no pull request
  * @throws ApiError 403 or 503 if the host does not give it

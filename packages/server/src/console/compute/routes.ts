@@ -4,7 +4,7 @@ import { admitOwnHost, loseOwnHost, markOwnHost, readCompute, removeOwnHost, upd
 
 type Operations = 'getCompute' | 'updateCompute' | 'admitHost' | 'markHost' | 'loseHost' | 'removeHost'
 
-/** Serves administrators what their organization runs on, and the hosts that it brings itself. */
+/** Serves administrators the hosts that their organization runs on, and those that it brings itself. */
 export function computeHandlers(context: Pick<Context, 'db' | 'clock' | 'wakeups'>): Pick<Handlers, Operations> {
   return {
     getCompute: async ({ principal }) => ({

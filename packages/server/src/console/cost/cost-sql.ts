@@ -17,7 +17,7 @@ interface Spent extends GatewayUsage {
   readonly time: NonNullable<SessionCost['time']>
 }
 
-/** Sums what the ended Runs of a Session have spent. */
+/** Sums the spending of a Session's ended Runs. */
 export async function sumEndedRuns(db: Queryable, { organizationId, sessionId }: SessionKey): Promise<Spent> {
   const { rows } = await db.query<Spent>({
     name: 'sum-ended-runs',

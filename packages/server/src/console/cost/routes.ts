@@ -8,7 +8,7 @@ import type { RunBudgets } from '@berth/platform/settings/run-budgets.ts'
 import { personOf } from '../person-of.ts'
 import { addUsage, listNearBudgets, sumEndedRuns } from './cost-sql.ts'
 
-/** Serves what a Session costs while it works. @param deployment the budgets of a Run that the deployment sets */
+/** Serves the cost of a Session while it works. @param deployment the budgets of a Run that the deployment sets */
 export function costHandlers(
   context: Context,
   { budgets: deployment }: { readonly budgets: RunBudgets },

@@ -14,7 +14,7 @@ const CLAIM_MS = 30_000
 const POLL_MS = 100
 const WAIT_MS = 10_000
 
-/** What is sealed. A refresh token counts once, so it is stored before its access token is exchanged. */
+/** The sealed tokens. A refresh token counts once, so it is stored before its access token is exchanged. */
 interface Sealed {
   readonly refreshToken: string
   /** Null until the exchange has succeeded. */

@@ -9,7 +9,7 @@ import type { SignInKeeper } from '../sign-in/browser-sign-in.ts'
 import type { ConsoleClient } from '../sign-in/console-client.ts'
 import type { BrowserTokens } from './browser-tokens.ts'
 
-/** What judging browsers at an account service with another database works with. */
+/** Dependencies of a judge of browsers at an account service with another database. */
 export interface FarBrowserContext {
   readonly db: Database
   readonly clock: Clock
@@ -34,7 +34,7 @@ export class FarBrowserAuthority implements BrowserAuthority, SignInKeeper {
     this.#context = context
   }
 
-  /** @throws ApiError 503 `identity_service_unavailable`, besides what the interface says */
+  /** @throws ApiError 503 `identity_service_unavailable`, besides those of the interface */
   async judge(request: Parameters<BrowserAuthority['judge']>[0]): Promise<BrowserVerdict> {
     const { organizationId, clientAddress, metered } = request
     const verdict = await this.#context.local.judge({ ...request, organizationId: null })
@@ -113,7 +113,7 @@ export class FarBrowserAuthority implements BrowserAuthority, SignInKeeper {
     return { kind: 'invalid' }
   }
 
-  /** Ends here what has ended over there: other rows rest on the session and on the copy of its sign-in. */
+  /** Ends sessions that the account service has ended: other rows rest on the session and on the copy of its sign-in. */
   async #end({ id, personId, signInId }: BrowserSession): Promise<void> {
     const { db, clock } = this.#context
     await db.transaction(async tx => {

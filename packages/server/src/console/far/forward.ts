@@ -18,7 +18,7 @@ interface AnyRequest {
   readonly clientAddress: string
 }
 
-/** What passing requests on works with. */
+/** Dependencies of passing requests on. */
 export interface Forwarding {
   readonly account: Pick<AccountClient, 'pass'>
   readonly tokens: Pick<BrowserTokens, 'of'>

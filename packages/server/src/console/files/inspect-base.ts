@@ -75,7 +75,7 @@ async function list({ gitDir }: Base, tree: string, signal: AbortSignal): Promis
 
 const LINK = '120000'
 
-/** Returns what links say, by their objects. */
+/** Returns the targets of links, by their objects. */
 async function linkTargets(gitDir: string, oids: readonly string[], signal: AbortSignal): Promise<Map<string, string>> {
   const targets = new Map<string, string>()
   if (oids.length === 0) return targets

@@ -69,7 +69,7 @@ function readableOf(seen: Seen): Extract<Seen, { found: 'directory' | 'file' }> 
 const viewOf = (view: View): WorkspaceNode['view'] =>
   view.at === 'sealed' ? { ...view, sealedAt: view.sealedAt.toISOString() } : view
 
-/** What Berth itself keeps at the top of a workspace is left out, as in checkpoints. */
+/** Berth's own files at the top of a workspace are left out, as in checkpoints. */
 function entriesOf(path: string, entries: readonly InspectedEntry[]): WorkspaceEntry[] {
   const own = (name: string) => path === '' && platformNames.some(known => known === name)
   return entries

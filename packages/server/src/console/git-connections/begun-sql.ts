@@ -22,7 +22,7 @@ export async function insertBegun(
 }
 
 /**
- * Takes what a browser has begun, which ends it: of several who present a state at once, one gets it. Another browser
+ * Takes the connection that a browser has begun, which ends it: of several who present a state at once, one gets it. Another browser
  * gets nothing and ends nothing.
  */
 export async function takeBegun(
@@ -38,14 +38,14 @@ export async function takeBegun(
   })
 }
 
-/** Deletes what can no longer be finished. */
+/** Deletes connections that can no longer be finished. */
 export async function forgetBegun(db: Queryable, now: Date): Promise<void> {
   await db.query('delete from host_people_begun where expires_at <= $1', [now])
 }
 
 /**
  * Returns whether a sign-in still lives, and keeps it so until the transaction ends: whatever ends the sign-ins of a person
- * waits, and then sees what was connected.
+ * waits, and then sees the new connection.
  */
 export async function holdsSignIn(tx: Queryable, signInId: string): Promise<boolean> {
   return await queryAny(tx, {

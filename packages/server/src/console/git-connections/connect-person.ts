@@ -54,7 +54,7 @@ export async function beginConnection(
 }
 
 /**
- * Finishes what this browser has begun, once. The account takes the place of one that the person had at the host.
+ * Finishes the connection that this browser has begun, once. The account takes the place of one that the person had at the host.
  * @throws ApiError 400 `git_connection_refused` if the browser began no such thing, or the host does not take the code
  * @throws ApiError 503 `cloud_workspace_unavailable` if the host does not answer
  */

@@ -16,7 +16,7 @@ type Operations =
   | 'listGitAccounts'
   | 'connectGitAccount'
 
-/** Serves people's own accounts at Git hosts, and what they connect their organization to by them. */
+/** Serves people's own accounts at Git hosts, and the connections that they make for their organization. */
 export function gitConnectionHandlers(context: Context): Pick<Handlers, Operations> {
   const { db, clock, gitHosts } = context
   return {

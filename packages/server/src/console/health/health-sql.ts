@@ -135,7 +135,7 @@ export interface BacklogRow {
   readonly oldest_at: Date | null
 }
 
-/** Counts what waits to be done for an organization, on the partial indexes of what is open. */
+/** Counts the pending work of an organization, on the partial indexes of open rows. */
 export async function listBacklogs(db: Queryable, organizationId: string): Promise<readonly BacklogRow[]> {
   return await queryRows<BacklogRow>(db, {
     name: 'list-backlogs',

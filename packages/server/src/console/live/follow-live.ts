@@ -17,7 +17,7 @@ interface Viewer {
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
-/** What a tab follows: Sessions from a sequence on, and the changes of all that its person sees. */
+/** The subjects that a tab follows: Sessions from a sequence on, and the changes of all that its person sees. */
 export interface Followed {
   readonly feed: boolean
   readonly sessions: readonly { readonly sessionId: string; readonly after: number }[]
@@ -52,7 +52,7 @@ export function followLive(
   }
 }
 
-/** Tells what changes of all Sessions, and what the person marks. */
+/** Yields the changes of all Sessions, and the person's marks. */
 async function* feedOf(context: Context, viewer: Viewer, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const topic = topics.marks(viewer.organizationId, viewer.personId)
   using moves = new Moves(context.wakeups, topic, false)
@@ -100,7 +100,7 @@ async function* changes(
   }
 }
 
-/** Tells what the person marks, in whatever tab or browser. */
+/** Yields the marks that the person sets, in any tab or browser. */
 async function* marks(context: Context, viewer: Viewer, moves: Moves, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   while (!signal.aborted) {
     await moves.some(signal)

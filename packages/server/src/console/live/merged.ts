@@ -1,5 +1,5 @@
 /**
- * Yields what several sources yield, as it comes. When it ends, for whatever reason, it ends all of them.
+ * Yields the values of several sources, as they come. When it ends, for whatever reason, it ends all of them.
  *
  * A source that never yields must not be raced again for each item of the others: a promise that stays pending keeps
  * every race that waited for it, with its result.

@@ -43,7 +43,7 @@ export async function writeNextTurn(
   return toNextTurn(written)
 }
 
-/** What was refused is nobody's claim to the place, but its text goes only once somebody has seen it. */
+/** A refused message has no claim to the place, but its text goes only once somebody has seen it. */
 function mayReplace(
   before: NextTurnRow | null,
   { id }: PersonPrincipal,

@@ -33,7 +33,7 @@ const permissionsPolicy = [
 ].join(', ')
 
 /**
- * Returns the policy of the page, or of an asset, which has no nonce. What agents write is shown beside a shell, secrets
+ * Returns the policy of the page, or of an asset, which has no nonce. Text of agents is shown beside a shell, secrets
  * and a merge button, so no script, picture or request of another origin is let in, and no string becomes markup without
  * the page's one policy for it. The nonce lets in style elements that the page's own scripts make.
  */

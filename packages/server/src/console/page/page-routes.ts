@@ -6,7 +6,7 @@ import type { BuiltPage } from './built-page.ts'
 import { contentSecurityPolicy, pageHeaders } from './page-headers.ts'
 import { sendAsset } from './send-asset.ts'
 
-/** The first segments of the page's own paths; what follows is the page's to read. */
+/** The first segments of the page's own paths; the page reads the rest. */
 const pages = [
   'sign-in',
   'signed-out',
@@ -35,7 +35,7 @@ service, and start it again. The API is not affected.</p>
 `
 
 /**
- * Registers the page and its assets. Every path of the page answers the same document; what is at the path is the page's
+ * Registers the page and its assets. Every path of the page answers the same document; the meaning of the path is the page's
  * to find out, with the browser's own authority.
  *
  * @param built null if the page was not built

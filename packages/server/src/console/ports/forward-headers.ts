@@ -15,7 +15,7 @@ const HOP = new Set([
   'upgrade',
 ])
 
-/** What a proxy in front tells the service about itself, or somebody pretends it did. */
+/** Headers by which a proxy in front describes itself, or by which somebody pretends to be one. */
 const FORWARDED = /^(?:x-forwarded-.*|forwarded|x-real-ip)$/
 
 /**
@@ -39,7 +39,7 @@ export function requestHeaders(
   }
 }
 
-/** Returns the headers of a port's answer that a browser gets. What other tabs keep of the host is not the port's to clear. */
+/** Returns the headers of a port's answer that a browser gets. A port may not clear the data that other tabs keep of the host. */
 export function answerHeaders({ headers }: IncomingMessage): OutgoingHttpHeaders {
   const { 'set-cookie': cookies, 'clear-site-data': _, ...rest } = endToEnd(headers)
   return { ...rest, ...(headers['set-cookie'] !== undefined && { 'set-cookie': ownCookies(headers['set-cookie']) }) }

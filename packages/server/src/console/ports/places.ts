@@ -1,4 +1,4 @@
-/** Counts what each of many has, and gives no more than a number of places to any. A place is taken before it is used. */
+/** Counts the places of each key, and gives none of them more than a number. A place is taken before it is used. */
 export class Places {
   readonly #atMost: number
   readonly #taken = new Map<string, number>()
@@ -7,7 +7,7 @@ export class Places {
     this.#atMost = atMost
   }
 
-  /** @returns what gives the place back, once; null if there is none left */
+  /** @returns a function that gives the place back, once; null if there is none left */
   take(name: string): (() => void) | null {
     const taken = this.#taken.get(name) ?? 0
     if (taken >= this.#atMost) return null

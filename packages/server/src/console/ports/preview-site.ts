@@ -51,7 +51,7 @@ interface Dialled extends Held {
 /**
  * Serves the hosts of previews. Each begins by a ticket, which opens it once. At the host of a port it becomes the cookie of
  * that host, and everything else is passed on to the port in the sandbox; at the host of an artifact, the address of the
- * content. What is shown was written by an agent, so the host is another site than the console's, and it gets none of the
+ * content. An agent wrote the content, so the host is another site than the console's, and it gets none of the
  * console's cookies.
  */
 export class PreviewSite implements OtherHosts {
@@ -104,7 +104,7 @@ export class PreviewSite implements OtherHosts {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const host = this.#hostOf(request)
     if (host === null) return sendRefusal(response, refusals.unknown)
-    // Not a URL: what a client wrote there need not be one.
+    // Not a URL: a client may have written anything there.
     const [path, query] = (request.url ?? '/').split('?', 2)
     const secret = new URLSearchParams(query).get('ticket') ?? ''
     if (path === OPEN_PATH) return this.#enter(host, secret, request, response)

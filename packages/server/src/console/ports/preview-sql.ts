@@ -2,7 +2,7 @@ import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { type Queryable, queryChanged, queryRow } from '@berth/platform/storage/postgres/database.ts'
 import type { PreviewHost } from './preview-host.ts'
 
-/** What a preview shows: a port of a sandbox, or an artifact. */
+/** The target of a preview: a port of a sandbox, or an artifact. */
 export type PreviewTarget =
   | { readonly port: number; readonly leaseId: string; readonly artifactId: null }
   | { readonly port: null; readonly leaseId: null; readonly artifactId: string }
@@ -25,7 +25,7 @@ export interface ShownArtifact {
   readonly sha256: string
 }
 
-/** What is behind a preview: the lease of its port with the host, or its artifact. */
+/** The source of a preview: the lease of its port with the host, or its artifact. */
 export type ShownPreview = { readonly lease_id: string; readonly host: string } | (ShownArtifact & { lease_id: null })
 
 export async function insertPreview(db: Queryable, preview: NewPreview): Promise<void> {
@@ -68,7 +68,7 @@ export async function takePreviewTicket(
 }
 
 /**
- * Returns what is behind a preview, if the secret is the preview's, its sandbox stands or its artifact is there, and its
+ * Returns the source of a preview, if the secret is the preview's, its sandbox stands or its artifact is there, and its
  * person may still use it: by sign-in, membership and the organization's product access.
  */
 export async function findPreview(

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 
-/** What a preview answers in place of the port. */
+/** Answers of a preview in place of the port. */
 export interface Refusal {
   readonly status: number
   readonly title: string

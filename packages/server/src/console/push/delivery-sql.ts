@@ -3,11 +3,11 @@ import { type Queryable, queryChanged, queryRow } from '@berth/platform/storage/
 import { isLive } from './subscription-sql.ts'
 
 /**
- * Queues what the people of an organization have to be told of Sessions: requests that are open, and Runs that have ended
+ * Queues notices of Sessions for the people of an organization: requests that are open, and Runs that have ended
  * with no other one active. A Session is somebody's if they started or opened it, and news if something happened since
- * they last looked. What is queued already is not queued again.
+ * they last looked. A queued notice is not queued again.
  * @param look.ids of the Sessions; null looks at all that have changed since
- * @param look.since what happened before is no news any more
+ * @param look.since earlier changes are not announced any more
  * @returns how much was queued
  */
 export async function queueNews(
@@ -102,7 +102,7 @@ export const claimedPushes = new ClaimedRows<PushRow>({
   join: { clause: 'join push_subscriptions p on p.id = r.subscription_id', columns: {} },
 })
 
-/** What a claimed delivery is about, as things stand now. */
+/** The present state of the Session of a claimed delivery. */
 export interface PushNews {
   readonly sealed: Buffer
   readonly membership_id: string
@@ -114,7 +114,7 @@ export interface PushNews {
 }
 
 /**
- * Reads what a delivery is about.
+ * Reads the subject of a delivery.
  * @param since browsers that repeated their subscription before have ended it
  * @returns null if it is no news any more, or nobody may be told
  */

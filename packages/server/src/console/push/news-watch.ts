@@ -43,7 +43,7 @@ export class NewsWatch implements Disposable {
     return this.#watched.size > 0
   }
 
-  /** Returns what has moved since the last call. */
+  /** Returns the organizations whose Sessions moved since the last call. */
   async take(): Promise<readonly Moved[]> {
     const now = this.#context.clock.now().getTime()
     const rescans = Math.abs(now - this.#rescannedAt) >= RESCAN_MS
@@ -89,7 +89,7 @@ export class NewsWatch implements Disposable {
     for (const id of organizations) {
       if (this.#watched.has(id)) continue
       const end = this.#context.wakeups.subscribe(topics.organization(id), topic => this.#note(id, topic))
-      // What happened before the browser came is no news to it, but what happens right now may be.
+      // Changes before the browser came are no news to it, but one at this moment may be.
       this.#watched.set(id, { ids: null, end })
     }
   }

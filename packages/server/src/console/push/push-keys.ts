@@ -11,7 +11,7 @@ const TOKEN_HOURS = 12
 
 /** The key pair with which the deployment proves to push services who sends. */
 export interface PushKeys {
-  /** Uncompressed point, in base64url: what a browser subscribes with. */
+  /** Uncompressed point, in base64url, with which a browser subscribes. */
   readonly publicKey: string
   /**
    * Returns the value of `Authorization` for a push service (RFC 8292).

@@ -10,7 +10,7 @@ import { pushOf } from './push-text.ts'
 import { type PushSending, type Sent, sendPush } from './send-push.ts'
 import { openSubscribed, SUBSCRIBED_MS } from './subscription.ts'
 
-/** What happened longer ago is pushed no more. */
+/** Older changes are not pushed any more. */
 export const NEWS_MS = 30 * 60_000
 /** Pauses after attempts that failed; after the last the delivery is given up. */
 const PAUSES_MS = [5_000, 30_000, 120_000, 600_000] as const
@@ -30,7 +30,7 @@ export interface PushLimits {
 export const pushLimits = { roundMs: 1_000, graceMs: 5_000, perProcess: 32 } as const
 
 /**
- * Tells browsers of what waits for their people, while no page is open. What has to be told is found in the rows of
+ * Notifies browsers of Sessions that wait for their people, while no page is open. What has to be told is found in the rows of
  * requests and Runs, and written to rows of its own, so that it is told once, whatever dies in between, and by one process.
  */
 export class PushSender implements Service {

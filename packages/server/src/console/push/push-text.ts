@@ -24,7 +24,7 @@ const asks = {
 
 const ends = { completed: 'Has finished', stopped: 'Has stopped', failed: 'Has failed', crashed: 'Has failed' } as const
 
-/** Returns what is said of a delivery: the title of the Session and what has happened, nothing that an agent wrote beside it. */
+/** Returns the text of a notice: the title of the Session and the change, and nothing else that an agent wrote. */
 export function pushOf({ kind, id }: Pick<ClaimedPush, 'kind' | 'id'>, news: PushNews, now: Date): Push {
   const plain = (text: string) => text.replaceAll('-', '')
   if (kind === 'test' || news.session_id === null) {

@@ -11,7 +11,7 @@ import type { PushKeys } from './push-keys.ts'
 import type { Push } from './push-text.ts'
 import type { Subscribed } from './subscription.ts'
 
-/** What dials push services. */
+/** The connection to push services. */
 export interface PushSending {
   readonly masterKey: MasterKey
   readonly rules: WebhookRules
@@ -21,7 +21,7 @@ export interface PushSending {
   readonly timeoutMs: number
 }
 
-/** What became of an attempt. */
+/** The outcome of an attempt. */
 export type Sent =
   | { readonly kind: 'accepted' | 'gone' | 'refused' }
   | { readonly kind: 'later'; readonly afterMs: number | null }

@@ -31,7 +31,7 @@ export function openSubscribed(masterKey: MasterKey, id: string, sealed: Uint8Ar
   return { endpoint, p256dh: Buffer.from(p256dh, 'base64url'), auth: Buffer.from(auth, 'base64url') }
 }
 
-/** Returns what tells one endpoint from the next without saying where it is. */
+/** Returns a digest that identifies an endpoint without its address. */
 export const digestOf = (endpoint: string): Buffer => createHash('sha256').update(endpoint).digest()
 
 /** Returns a subscription as its person sees it. */

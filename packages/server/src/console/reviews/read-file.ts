@@ -12,7 +12,7 @@ const PATCH_CHARACTERS = 4 * 1024 * 1024
 type Listed = Pick<Review, 'files'>
 
 /**
- * Reads one file of a stored review, from what the worker stored when it made the review.
+ * Reads one file of a stored review, as the worker stored it with the review.
  * @throws ApiError 404 if the review has no such file
  */
 export async function readReviewFile(

@@ -1,4 +1,4 @@
-/** A place in a text, with what stands around it. */
+/** A place in a text, with the text around it. */
 export interface Excerpt {
   readonly before: string
   readonly match: string

@@ -27,7 +27,7 @@ export interface ListQuery {
 }
 
 /**
- * Returns a page of an organization's Sessions with what a person has to know of them, the last changed first.
+ * Returns a page of an organization's Sessions with their state for a person, the last changed first.
  * @throws ApiError 400 `invalid_request` if no page gave the cursor
  */
 export async function listSessionStates(

@@ -2,7 +2,7 @@ import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { type Queryable, queryChanged } from '@berth/platform/storage/postgres/database.ts'
 
 /**
- * Notes that a person has read a Session up to an Event; what was read before stays read.
+ * Notes that a person has read a Session up to an Event; earlier Events stay read.
  * @returns false if nothing changed
  */
 export async function markRead(db: Queryable, key: SessionKey, personId: string, sequence: number): Promise<boolean> {
@@ -18,7 +18,7 @@ export async function markRead(db: Queryable, key: SessionKey, personId: string,
   })
 }
 
-/** What a person may mark a Session with; null ends it, and what is absent stays. */
+/** The marks that a person may set on a Session; null removes one, and an absent one stays. */
 export interface Marks {
   readonly pinnedAt?: Date | null
   readonly snoozed?: { readonly at: Date; readonly until: Date | null } | null

@@ -5,7 +5,7 @@ import { statusColumns, statusJoins } from '@berth/core/sessions/session/status-
 import { type Queryable, queryRows } from '@berth/platform/storage/postgres/database.ts'
 import { isSnoozed } from './mark-sql.ts'
 
-/** What lists show of a Session beside the Session itself, for one person. */
+/** The members that lists add to a Session, for one person. */
 export interface SessionStateRow {
   readonly id: string
   readonly title: string

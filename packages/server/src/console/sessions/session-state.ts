@@ -2,7 +2,7 @@ import type { SessionState } from '@berth/contract'
 import { phaseOf } from '@berth/core/sessions/session/phase.ts'
 import type { SessionStateRow } from './session-state-sql.ts'
 
-/** Returns what lists show of a Session beside the Session itself. */
+/** Returns the members that lists add to a Session. */
 export function toSessionState(row: SessionStateRow): SessionState {
   return {
     id: row.id,

@@ -27,7 +27,7 @@ import { settlePolicy } from './settle-policy.ts'
 
 const DAY_MS = 86_400_000
 
-/** What the deployment says for every organization. */
+/** The deployment's settings for every organization. */
 export interface DeploymentLimits {
   readonly budgets: RunBudgets
   readonly rate: RateLimit
@@ -35,7 +35,7 @@ export interface DeploymentLimits {
   readonly auditMs: number
 }
 
-/** Returns what an organization may use: what it set itself, and what its operator set. */
+/** Returns the limits of an organization: its own, and those of its operator. */
 export async function readSettings(
   { db, clock, commits, gitHosts }: { readonly db: Queryable } & Pick<Context, 'clock' | 'commits' | 'gitHosts'>,
   organizationId: string,

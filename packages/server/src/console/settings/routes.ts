@@ -11,7 +11,7 @@ type Operations = 'getOrganizationSettings' | 'updateOrganizationSettings' | 'li
 /** One answer of a provider is for all who ask meanwhile: each asks the operator's provider, and some for a word. */
 const CHECK_STANDS_MS = 30_000
 
-/** Serves what an organization may use, and of which models. */
+/** Serves the limits of an organization, and its models. */
 export function settingsHandlers(
   context: Pick<Context, 'db' | 'clock' | 'commits' | 'gitHosts' | 'wakeups' | 'log'>,
   deployment: DeploymentLimits,

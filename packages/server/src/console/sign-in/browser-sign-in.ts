@@ -18,7 +18,7 @@ import { returnPath } from './return-path.ts'
 /** How long a sign-in may take. */
 const SIGN_IN_MS = 10 * 60_000
 
-/** What the sign-ins of browsers work with. */
+/** Dependencies of the sign-ins of browsers. */
 export interface BrowserSignInContext extends Pick<ConsoleClientContext, 'clock' | 'authUrl' | 'consoleUrl'> {
   readonly db: Database
   readonly masterKey: MasterKey
@@ -39,11 +39,11 @@ interface Pending extends Challenge {
 export interface SignInKeeper {
   /**
    * Provides the rows that the session will name.
-   * @returns what stores the session's tokens with it
+   * @returns a function that stores the session's tokens with it
    * @throws an error with a code of OAuth in `error` if the person may not act here
    */
   admit(signedIn: SignedIn, address: string): Promise<(tx: Queryable, sessionId: string) => Promise<void>>
-  /** Reads what ends the sign-in of a session at the account service, once the session is deleted. */
+  /** Returns a function that ends the sign-in of a session at the account service, once the session is deleted. */
   ending(sessionId: string): Promise<() => Promise<void>>
 }
 

@@ -11,7 +11,7 @@ import type { ClientProof } from './client-proof.ts'
 const METADATA_MS = 60 * 60_000
 const CLOCK_TOLERANCE_SECONDS = 30
 
-/** What a sign-in is begun with, and must come back with. */
+/** The values that a sign-in begins with, and must return. */
 export interface Challenge {
   readonly state: string
   readonly nonce: string
@@ -41,7 +41,7 @@ export interface Delegation {
   readonly seconds: number
 }
 
-/** What the client works with. */
+/** Dependencies of the client. */
 export interface ConsoleClientContext {
   readonly clock: Clock
   readonly proof: ClientProof
@@ -55,7 +55,7 @@ export interface ConsoleClientContext {
 
 /**
  * The console as a client of the account service: confidential, with PKCE. It learns who has signed in. Where the account
- * service has the same database, rows decide what a browser may do from then on, and nobody keeps a token.
+ * service has the same database, rows decide on the browser's requests from then on, and nobody keeps a token.
  */
 export class ConsoleClient {
   readonly #context: ConsoleClientContext

@@ -6,10 +6,10 @@ import { isUuid } from '@berth/platform/kit/uuid.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type BrowserSignIn, NoSignInUnderWay, type Step } from './browser-sign-in.ts'
 
-/** What the page shows at `/sign-in?error=…`. */
+/** The messages of the page at `/sign-in?error=…`. */
 type Failure = 'busy' | 'expired' | 'refused' | 'unavailable'
 
-/** What the way to a session works with. */
+/** Dependencies of the routes to a session. */
 export interface SignInRoutes {
   readonly signIn: BrowserSignIn
   readonly authority: BrowserAuthority
@@ -18,7 +18,7 @@ export interface SignInRoutes {
 
 /**
  * Registers the sign-in's two navigations: to the account service, and back from it. Both answer with a redirect in any
- * case, to the page `/sign-in` if something fails, since people read what they answer.
+ * case, to the page `/sign-in` if something fails, since people read their answers.
  */
 export function registerSignInRoutes(app: FastifyInstance, { signIn, authority, meter }: SignInRoutes): void {
   const register = (url: string, step: (request: FastifyRequest) => Promise<Step>) =>

@@ -1,10 +1,10 @@
 import { isTerminalSize, type TerminalSize } from '@berth/supervisor/terminals'
 
-/** Most output that a client may ask for ahead of what it has shown. */
+/** Most output that a client may ask for beyond the output that it has shown. */
 const MAX_CREDIT = 4 * 1024 * 1024
 
 /**
- * What the page sends as text; what is typed comes as bytes. `open` comes first: the size of the window, and how many bytes
+ * The messages that the page sends as text; input comes as bytes. `open` comes first: the size of the window, and how many bytes
  * of output it takes. `credit` lets as many more come.
  */
 export type ClientMessage =

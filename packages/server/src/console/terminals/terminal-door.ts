@@ -14,7 +14,7 @@ import type { TerminalPlace } from './terminal-place.ts'
 import { TerminalSession } from './terminal-session.ts'
 
 const PROTOCOL = 'berth.terminal.v1'
-/** Most bytes that a page sends at once: what is pasted comes in pieces. */
+/** Most bytes that a page sends at once: pasted text comes in pieces. */
 const MAX_MESSAGE_BYTES = 64 * 1024
 /** How long a sandbox is kept running for a page that has just come. */
 const AWAKE_MS = 20_000

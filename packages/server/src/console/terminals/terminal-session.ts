@@ -100,7 +100,7 @@ export class TerminalSession {
       if (reason instanceof Stopped) this.#reply({ ended: { reason: reason.reason, code: reason.code } })
       else if (!(reason instanceof PageLeft)) log.warn({ err: reason }, 'a terminal broke off')
       this.#socket.close(reason instanceof Stopped ? CLOSED : 1011)
-      // What is typed may have waited for the shell. Unread, it would hold back the page's answer to the close.
+      // Input may have waited for the shell. Unread, it would hold back the page's answer to the close.
       this.#socket.resume()
     } finally {
       clearInterval(beat)
@@ -211,7 +211,7 @@ export class TerminalSession {
     this.#credited()
   }
 
-  /** Typing renews the lease; watching does not, nor does what reaches no terminal. */
+  /** Typing renews the lease; watching does not, nor does input that reaches no terminal. */
   #typed(bytes: Buffer): void {
     if (this.#end.signal.aborted || !this.#send(terminalFrames.input, bytes)) return
     const { context } = this.#place
@@ -228,7 +228,7 @@ export class TerminalSession {
   }
 
   /**
-   * Before the terminal is there, what is typed is dropped: nobody has seen a prompt.
+   * Before the terminal is there, input is dropped: nobody has seen a prompt.
    * @returns false if it was dropped
    */
   #send(type: number, payload: Buffer): boolean {

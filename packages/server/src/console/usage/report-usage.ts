@@ -47,7 +47,7 @@ export function usageFilter(
   }
 }
 
-/** Returns what an organization, or one person in it, used of models. @throws as `usageFilter` */
+/** Returns the use of models by an organization, or by one person in it. @throws as `usageFilter` */
 export async function makeReport(
   context: Pick<Context, 'db' | 'clock'>,
   person: PersonPrincipal,

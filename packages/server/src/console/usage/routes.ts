@@ -5,7 +5,7 @@ import { personOf } from '../person-of.ts'
 import { makeReport } from './report-usage.ts'
 import { exportUsage } from './usage-csv.ts'
 
-/** Serves what people used of models. */
+/** Serves people's use of models. */
 export function usageHandlers(context: Pick<Context, 'db' | 'clock'>): Pick<Handlers, 'getUsage' | 'exportUsage'> {
   return {
     getUsage: async ({ principal, query }) => ({

@@ -21,7 +21,7 @@ const titles = [
 ]
 
 /**
- * Returns what `makeReport` sums as lines of CSV (RFC 4180), one for each group of each day. They are read a day at a time:
+ * Returns the sums of `makeReport` as lines of CSV (RFC 4180), one for each group of each day. They are read a day at a time:
  * a year's Sessions are more than a process should hold.
  * @throws as `usageFilter`
  */

@@ -25,7 +25,7 @@ export interface UsageRow extends UsageSums {
   readonly rank: number | null
 }
 
-/** What a request counts for. A request of an integration or an app's backend has no person. */
+/** The groups that a request counts for. A request of an integration or an app's backend has no person. */
 const keys: Readonly<Record<UsageGrouping, string>> = {
   day: `'day:'`,
   model: `'model:' || g.model`,
@@ -131,7 +131,7 @@ export async function findUsageNames(
   return new Map(rows.map(({ id, name }) => [id, name]))
 }
 
-/** What a month has cost so far, and what the last days have. */
+/** The cost of a month so far, and of the last days. */
 export interface Spending {
   readonly month: number
   readonly lately: number

@@ -42,7 +42,7 @@ export function monthOf(now: Date): { readonly from: Date; readonly until: Date 
   return { from: at(0), until: at(1) }
 }
 
-/** Returns what a month will have cost at its end if what is left of it costs as much a day as the last seven times 24 hours. */
+/** Returns the cost of a month at its end if its remaining days cost as much as the last seven times 24 hours. */
 export function forecastOf(
   { month, lately }: { readonly month: number; readonly lately: number },
   until: Date,
