@@ -7,7 +7,7 @@ import { openOwnRepository, takePack } from '../../git/own-repository.ts'
 import { gitText, runGit } from '../../git/run-git.ts'
 import { readPath } from '../reviews/changes.ts'
 import type { ReviewPlace } from '../reviews/review-place.ts'
-import { readPack, startTaking } from '../reviews/take-tree.ts'
+import { putPack, startTaking } from '../reviews/take-tree.ts'
 import { withinBounds } from '../reviews/within-bounds.ts'
 import { writeTree } from '../reviews/write-tree.ts'
 import type { Bring } from '../turns/bring.ts'
@@ -115,7 +115,7 @@ export async function mergeWork(
           input: `${[after, before, ...known].join('\n')}\n`,
         })
         if (!/^[0-9a-f]{40}$/.test(name)) return null
-        return (await blobs.put(await readPack(join(repository.packs, `placed-${name}.pack`)))).sha256
+        return (await putPack(blobs, join(repository.packs, `placed-${name}.pack`))).sha256
       }
     } finally {
       over.abort()

@@ -11,7 +11,7 @@ import { compareWhole, startComparing, type TreeComparer } from './changes.ts'
 import type { ReviewPlace } from './review-place.ts'
 import type { ReviewRow } from './review-sql.ts'
 import { revisionOf } from './revision.ts'
-import { readPack, startTaking, type TreeTaker } from './take-tree.ts'
+import { putPack, startTaking, type TreeTaker } from './take-tree.ts'
 import { withinBounds } from './within-bounds.ts'
 import { type WrittenTree, writeTree } from './write-tree.ts'
 
@@ -52,8 +52,8 @@ export async function makeReview(
       await parts.made(known)
       return known
     }
-    const putPack = async () => (packPath === null ? null : parts.blobs.put(await readPack(packPath)))
-    const [changes, pack] = await Promise.all([comparer.compare(baseTree, headTree), putPack()])
+    const stored = packPath === null ? null : putPack(parts.blobs, packPath)
+    const [changes, pack] = await Promise.all([comparer.compare(baseTree, headTree), stored])
     const document: ReviewDocument = { revision, ...base, headTree, ...changes, notes: [...notes] }
     const { sha256 } = await parts.blobs.put(Buffer.from(JSON.stringify(document)))
     const row: ReviewRow = {

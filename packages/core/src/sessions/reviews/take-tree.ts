@@ -1,4 +1,5 @@
 import { Transform } from 'node:stream'
+import type { BlobRef, Blobs } from '@berth/platform/storage/blobs/blobs.ts'
 import { type OwnRepository, openLeft, takePack } from '../../git/own-repository.ts'
 import { GitError } from '../../git/run-git.ts'
 import { overBound, type ReviewBounds, ReviewRefused } from './review-place.ts'
@@ -66,7 +67,13 @@ export function startTaking(repository: OwnRepository, bounds: ReviewBounds, sig
   }
 }
 
-/** Opens a pack that a confined git has written. */
-export async function readPack(path: string) {
-  return (await openLeft(path)).createReadStream({ highWaterMark: 256 * 1024 })
+/** Stores a pack that a confined git has written. @throws an error of the store */
+export async function putPack(blobs: Pick<Blobs, 'put'>, path: string): Promise<BlobRef> {
+  const content = (await openLeft(path)).createReadStream({ highWaterMark: 256 * 1024 })
+  try {
+    return await blobs.put(content)
+  } finally {
+    // A store that fails before it reads leaves the file open.
+    content.destroy()
+  }
 }
