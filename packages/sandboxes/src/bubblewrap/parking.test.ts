@@ -1,18 +1,25 @@
 import { once } from 'node:events'
 import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, unlink, writeFile } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { spawn } from '../../../../script/testing/spawn.ts'
-import { SandboxGoneError, type SandboxSpec } from '../driver.ts'
+import { type SandboxDriver, SandboxGoneError, type SandboxSpec } from '../driver.ts'
 import { insidePaths } from '../inside-paths.ts'
 import { hostNames, leaseFiles } from '../leases/lease-files.ts'
 import { openSupervisorDoor } from '../leases/supervisor-door.ts'
+import { Line } from '../line/line.ts'
+import { serveLine } from '../line/serve-line.ts'
 import { instanceOf } from '../linux/instance.ts'
 import { mountsBelow } from '../linux/unmount-below.ts'
 import { waitUntil } from '../linux/wait-until.ts'
+import { createRemoteDriver } from '../remote/create-driver.ts'
+import { hostCalls } from '../remote/host-calls.ts'
+import { RemoteHost } from '../remote/remote-host.ts'
+import { driverErrors } from '../remote/wire.ts'
 import { retireAgent } from '../retire-line.ts'
 import { type BubblewrapDriver, createBubblewrapDriver } from './create-driver.ts'
 import { type BubblewrapOptions, defaultBounds } from './options.ts'
@@ -62,12 +69,12 @@ const specOf = (leaseId: string, changes: Partial<SandboxSpec> = {}): SandboxSpe
 
 /** What a worker keeps of a sandbox: how far it has read, and how often it has started an agent. */
 class Worker {
-  readonly driver: BubblewrapDriver
+  readonly driver: SandboxDriver
   readonly leaseId: string
   offset = 0
   starts = 0
 
-  constructor(driver: BubblewrapDriver, leaseId: string) {
+  constructor(driver: SandboxDriver, leaseId: string) {
     this.driver = driver
     this.leaseId = leaseId
   }
@@ -284,6 +291,42 @@ describe('a parked sandbox', () => {
     if (canShow) expect(records).toMatch(/^o \d+ objects project$/m)
     expect(records).not.toMatch(/^e /m)
     expect(await marks(options)).toContain('one')
+  })
+
+  it('is parked and started over the line to its host, also over a new line', async () => {
+    const options = await newOptions()
+    const parts = {
+      content: { runtime: () => ({ mounts: [] }), installed: () => [] },
+      using: () => undefined,
+      gone: () => undefined,
+    }
+    const calls = hostCalls({ ...parts, driver: await open(options), services: () => ({}), boot: 'one' } as never)
+    const server = createServer(socket => void serveLine(socket, calls)).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    clean.push(async () => void server.close())
+    // bound: nobody waits for a line that is not there
+    const host = new RemoteHost({ awayMs: 20_000, log: { warn: () => undefined } })
+    const dial = async () => {
+      const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+      clean.push(async () => void socket.destroy())
+      await once(socket, 'connect')
+      await host.take(new Line(socket, { errors: driverErrors, answer: host.answer }), async () => undefined)
+    }
+    await dial()
+    const driver = createRemoteDriver(host, { commits: async () => [], write: async () => undefined })
+    await driver.create({ ...specOf('one'), runtimeId: 'shell' })
+    const worker = new Worker(driver, 'one')
+    await worker.run('echo kept > /workspace/file; (setsid sleep 600 >/dev/null 2>&1 </dev/null &)')
+    expect(await worker.park()).toBe(false)
+    await worker.run('pkill sleep')
+    await worker.retire()
+    expect(await waitUntil(() => driver.park('one', 1), 10_000)).toBe(true)
+    expect([await driver.stateOf('one'), await marks(options)]).toEqual(['parked', []])
+    await dial()
+    expect(await driver.thaw('one')).toBe(true)
+    expect(await worker.run('cat /workspace/file')).toMatch(/^o \d+ kept$/m)
+    await driver.destroy('one')
+    expect(await mountsBelow(options.dataDir)).toEqual([])
   })
 
   it('is started once by any number of processes', async () => {

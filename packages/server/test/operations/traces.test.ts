@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Interaction, Session } from '@berth/contract'
 import { embeddedConnection } from '@berth/platform/storage/embedded/embedded-postgres.ts'
 import { openDatabase } from '@berth/platform/storage/postgres/pool.ts'
+import { hostNames } from '@berth/sandboxes/leases/lease-files.ts'
 import { Api } from '@berth/testing/api/api.ts'
 import { destroySandboxes } from '@berth/testing/faults/destroy-sandboxes.ts'
+import { localRepository } from '@berth/testing/git/local-repository.ts'
 import { runDirectory } from '@berth/testing/leaks/run-directory.ts'
 import { says } from '@berth/testing/models/scripted-upstream.ts'
 import { endedRun, outcomeOf } from '@berth/testing/runs/ended-run.ts'
@@ -15,7 +18,7 @@ import { shortFence } from '@berth/testing/services/service.ts'
 import { startServiceProcess } from '@berth/testing/services/service-process.ts'
 import { type CollectedSpan, Collector } from '@berth/testing/traces/collector.ts'
 import { until } from '@berth/testing/until.ts'
-import { touch } from '@berth/testing/workspaces/workspace.ts'
+import { leaseOf, touch } from '@berth/testing/workspaces/workspace.ts'
 import { expect, test } from 'vitest'
 
 const caller = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' }
@@ -151,6 +154,37 @@ test('one Turn is one trace across api, worker, gateway and sandbox, and points 
   expect(metrics).toMatch(/berth_database_connections\{state="idle"\} \d/)
   expect(metrics).toMatch(/berth_worker_hands\{state="busy"\} [01]\n/)
   expect(metrics).toMatch(/berth_worker_hands\{state="free"\} [78]\n/)
+})
+
+// Only root shows trees in sandboxes.
+test.runIf(process.getuid?.() === 0)('a sandbox that stands ready takes its checkout within the trace', async () => {
+  await using collector = await Collector.start()
+  const service = await start(collector, { BERTH_POOL_LEAST: '1', BERTH_POOL_MOST: '1' })
+  let runId = ''
+  try {
+    const { test } = service
+    const { grantId, repository } = await localRepository(test, 'o/traced')
+    const source = { grantId, repositoryId: repository.repositoryId }
+    runId = await until('a session in a sandbox that stood ready', async () => {
+      service.upstream.next(says({ text: 'Done.' }))
+      const session = await test.api.createSession({ source }, 'Say done')
+      const id = session.activeRunId ?? ''
+      expect(outcomeOf(await endedRun(test.api, session, id))).toMatch(/^completed/)
+      await until('the seal', async () => (await test.api.session(session.id)).phase === 'idle')
+      // The name that its processes had before.
+      const mark = join(test.dataDir, 'leases', await leaseOf(test.db.database, session), 'host', hostNames.mark)
+      return existsSync(mark) ? id : undefined
+    })
+  } finally {
+    await service[Symbol.asyncDispose]()
+  }
+  const trace = collector.spans.filter(({ traceId }) => traceId === runId.replaceAll('-', ''))
+  const provision = trace.find(({ name }) => name === 'provision')
+  const parts = trace.filter(({ parentSpanId }) => parentSpanId === provision?.spanId)
+  expect(namesOf(parts)).toEqual(['create sandbox', 'find checkout', 'place source', 'restore'])
+  for (const name of ['queue', 'attach', 'start agent', 'prompt', 'chat main/m1', 'seal'])
+    expect.soft(namesOf(trace)).toContain(name)
+  expect(trace.filter(({ failed }) => failed)).toEqual([])
 })
 
 test('a collector that refuses, or is not there, costs a Turn nothing; a ratio of 0 sends nothing', async () => {

@@ -12,8 +12,10 @@ import { localRepository } from '@berth/testing/git/local-repository.ts'
 import { commitTo, tipOf } from '@berth/testing/git/repositories.ts'
 import { activitiesOf, endedRun, outcomeOf } from '@berth/testing/runs/ended-run.ts'
 import { startTestService, type TestService } from '@berth/testing/services/service.ts'
+import { workerContext } from '@berth/testing/services/worker-context.ts'
 import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Worker } from '../../src/worker.ts'
 
 let test: TestService
 beforeAll(async () => {
@@ -108,6 +110,17 @@ describe.runIf(process.getuid?.() === 0)('a session on a repository that this ho
     const { run: later } = await test.api.submitTurn(body.session.id, 'cat first second; git status --short')
     const ended = await endedRun(test.api, body.session, later.id, 60_000)
     expect(String(activitiesOf(ended).at(-1)?.output)).toBe('filesecond\n?? second\n')
+  })
+
+  it('has one tree with one seal, also if two workers of a directory begin with it at once', async () => {
+    const { source, gitDir } = await repository()
+    const oid = await tipOf(gitDir, 'main')
+    await using stack = new AsyncDisposableStack()
+    await stack.use(new Worker(await workerContext(test, stack))).start()
+    const outcomes = await Promise.all(Array.from({ length: 4 }, (_, n) => run(source, `${asks}; echo ${n} > own`)))
+    expect(outcomes.map(({ output }) => output)).toEqual(Array(4).fill(shown))
+    const [tree] = new Set(outcomes.map(outcome => outcome.tree))
+    expect((await readdir(trees())).filter(name => name.endsWith(oid)).toSorted()).toEqual([tree, `seal-of-${tree}`])
   })
 
   it('has the names of its own branch, whichever branch the tree was made for', async () => {
