@@ -44,11 +44,16 @@ const view = (label: string) =>
 
 describe('two attempts at one task', () => {
   it('are compared by selecting both in the list', async () => {
-    for (const name of ['Mend the greeting', 'Mend the greeting otherwise']) {
+    const select = async (name: string) => {
       await page.locator('[data-list-item]').getByText(name, { exact: true }).focus()
       await page.keyboard.press('x')
     }
-    await page.getByRole('toolbar', { name: 'Selected Sessions' }).getByRole('link', { name: 'Compare' }).click()
+    const actions = page.getByRole('toolbar', { name: 'Selected Sessions' })
+    await select('Mend the greeting')
+    await actions.getByRole('button', { name: 'Compare' }).focus()
+    await actions.getByText('Select two Sessions to compare them.').waitFor()
+    await select('Mend the greeting otherwise')
+    await actions.getByRole('link', { name: 'Compare' }).click()
     await page.getByRole('heading', { level: 1, name: 'Compare two Sessions' }).waitFor()
   })
 

@@ -39,8 +39,9 @@ export function AttemptFigures({ attempts }: { attempts: readonly [Attempt, Atte
       <table className="w-full table-fixed text-[0.8125rem]">
         <caption className="sr-only">The two Sessions</caption>
         <colgroup>
-          <col className="w-24 lg:w-44" />
-          <col />
+          <col className="w-28 lg:w-[15%]" />
+          {/* B stands above its changes, which have half of the width. */}
+          <col className="lg:w-[35%]" />
           <col />
         </colgroup>
         <thead>

@@ -196,19 +196,23 @@ function Selected(props: Parameters<typeof SelectionBar>[0] & { first: ListedSes
     <div
       role="toolbar"
       aria-label="Selected Sessions"
-      className="flex items-center gap-2 rounded-xl border border-line bg-raised py-1.5 pr-1.5 pl-4 shadow-float"
+      className="flex items-center gap-2 rounded-xl border border-line bg-raised py-1.5 pr-1.5 pl-4 shadow-float max-sm:gap-1 max-sm:pl-3"
     >
-      <span className="mr-2 text-[0.8125rem] whitespace-nowrap tabular-nums">{selected.length} selected</span>
+      <span className="text-[0.8125rem] whitespace-nowrap tabular-nums sm:mr-2">{selected.length} selected</span>
       <Button variant="quiet" onClick={selection.all} className="max-sm:hidden">
         Select all
       </Button>
       <Button variant="quiet" onClick={selection.clear}>
         Clear
       </Button>
-      {second !== undefined && selected.length === 2 && (
+      {second !== undefined && selected.length === 2 ? (
         <Link {...to.compare(second.session.id, first.session.id)} className={buttonClass()}>
           Compare
         </Link>
+      ) : (
+        <Button hint="above" verdict={{ allowed: false, reason: 'Select two Sessions to compare them.' }}>
+          Compare
+        </Button>
       )}
       <Button onClick={() => onSnooze(first)}>Snooze…</Button>
       <Button variant="danger" hint="above" verdict={can('archive')} onClick={() => onArchive(first)}>
