@@ -50,6 +50,7 @@ test('a file that blocks its process or takes it down has failed, and the files 
     'z-good.test.js': good,
   }
   const patient = Object.fromEntries(['e-dies', 'y-good', 'z-good'].map(name => [`${name}.test.js`, 1_000]))
+  // bound: the seconds count by the share of a processor that the load leaves
   const { ended, record } = runFiles(directory, files, { GATE_FILE_SECONDS: '2', GATE_COSTS: JSON.stringify(patient) })
   expect([ended.status, record.ended, record.errors]).toEqual([1, true, []])
   const byName = Object.fromEntries(record.files.map(each => [each.file, each]))
@@ -79,6 +80,7 @@ test('a loop that a file leaves in its process ends with that, wherever the proc
       test('leaves a loop', () => void setTimeout(() => { for (;;) {} }))`,
     ...Object.fromEntries(['b', 'c', 'd', 'e'].map(name => [`${name}-good.test.js`, good])),
   }
+  // bound: whichever file is cut off, the run is to end
   const { ended, record } = runFiles(directory, files, { GATE_FILE_SECONDS: '1' })
   expect([ended.status, record.ended]).toEqual([1, true])
   const texts = [...record.errors, ...record.files.flatMap(file => file.failures.map(({ text }) => text))]
