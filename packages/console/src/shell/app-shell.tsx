@@ -24,7 +24,7 @@ export function AppShell() {
   // What the person may do has changed: pages have it from the route.
   useEffect(() => {
     if (data !== viewer) void router.invalidate()
-  }, [data])
+  }, [data, viewer, router])
   return (
     <div className="grid h-full grid-rows-[auto_minmax(0,1fr)_auto] lg:grid-cols-[15.5rem_minmax(0,1fr)]">
       <a
