@@ -125,6 +125,8 @@ export interface SandboxEgress {
   /** Asked for each public target that the operator's policy allows. Absent: all of them are reached. */
   readonly network?: EgressNetwork
   readonly observe?: EgressObserver
+  /** Masks the secrets of the sandbox's Session in a text for the operator's log. Absent: credentials, by their form. */
+  readonly masked?: (text: string) => Promise<string>
 }
 
 /** A secret that the proxy puts into requests to some hosts, in place of a placeholder. */

@@ -43,6 +43,12 @@ describe('a redactor', () => {
     expect(redactor.text('is password-of-the-house')).toBe('is [secret]')
   })
 
+  it('finds a secret in the name of a host, which has lost its case', () => {
+    const redactor = new Redactor(['AValue-Of-Letters'])
+    expect(redactor.anyCase('avalue-of-letters.example.org')).toBe('[secret].example.org')
+    expect(redactor.text('avalue-of-letters.example.org')).toBe('avalue-of-letters.example.org')
+  })
+
   it('leaves values alone that are too short to be secrets', () => {
     expect(new Redactor(['seven77']).text('seven77')).toBe('seven77')
   })

@@ -32,6 +32,7 @@ const MAX_DEPTH = 100
  */
 export class Redactor {
   readonly #pattern: RegExp
+  #anyCase: RegExp | undefined
   readonly #forms: readonly string[]
   /** Length of the longest written form of a secret; 0 without secrets. */
   readonly #longestSecret: number
@@ -47,6 +48,12 @@ export class Redactor {
   /** Returns the text with every secret masked. */
   text(text: string): string {
     return text.replaceAll(this.#pattern, MASK)
+  }
+
+  /** The same of text in which letters may have lost their case, as in the name of a host. */
+  anyCase(text: string): string {
+    this.#anyCase ??= new RegExp(this.#pattern, 'gi')
+    return text.replaceAll(this.#anyCase, MASK)
   }
 
   /** Returns a JSON value with the secrets masked in its strings and in the keys of its objects. */

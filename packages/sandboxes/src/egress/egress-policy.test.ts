@@ -274,4 +274,28 @@ describe('the log of refusals', () => {
     for (let count = 0; count < 40; count++) await sendLine('CONNECT localhost:443')
     expect(logged).toHaveLength(20)
   })
+
+  it('masks a host and a reason before it cuts them, and leaves out what cannot be masked', async () => {
+    const secret = 'avaluethatnobodyistoread'
+    const policy = createPublicPolicy(open)
+    const log = { warn: (fields: object) => logged.push(fields as Record<string, unknown>) }
+    let isBroken = false
+    const masked = async (text: string) => {
+      if (isBroken) throw new Error('no database')
+      return text.replaceAll(secret, '[secret]')
+    }
+    await using other = await serveEgressProxy({ dir, name: 's', policy, log, network, masked })
+    // The value lies across both cuts.
+    for (const length of [245, 490]) await sendLine(`CONNECT ${'a'.repeat(length)}${secret}.localhost:443`)
+    expect(logged.map(({ host }) => host)).toEqual([`${'a'.repeat(245)}[secret]`, 'a'.repeat(253)])
+    expect(logged[1]?.['reason']).toBe(`${'a'.repeat(490)}[secret].l`)
+    other.deny()
+    await sendLine(`CONNECT ${secret}.example.com:443`)
+    isBroken = true
+    await sendLine(`CONNECT ${secret}.example.com:443`)
+    expect(logged.slice(2)).toEqual([
+      { host: '[secret].example.com', port: 443, reason: 'no Run is active in this sandbox' },
+      { port: 443, err: expect.any(Error) },
+    ])
+  })
 })

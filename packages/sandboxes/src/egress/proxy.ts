@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { rename } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { type Network, openNetwork } from '@berth/platform/network/dial.ts'
@@ -17,8 +17,8 @@ import { RefusalLog } from './refusal-log.ts'
 import { withShortPath } from './socket-directory.ts'
 
 const MAX_HEADER_BYTES = 32 * 1024
-/** Length of what a program calls itself. */
-const MAX_PROGRAM = 200
+/** A longer name of a program is left out whole: whoever shows it masks it first, and a cut before could halve a secret. */
+const MAX_PROGRAM = 2000
 const PLATFORM_PATHS = '/_berth/'
 /** Maximum number of connections of a sandbox; more are closed at once. */
 const MAX_CONNECTIONS = 512
@@ -112,10 +112,10 @@ export const openEgressProxy = (options: EgressProxyOptions): OpenEgressProxy =>
  */
 function makeProxy(options: EgressProxyOptions): { readonly server: Server; readonly proxy: OpenEgressProxy } {
   const { network = openNetwork(), bounds = defaultBounds } = options
-  const refusals = new RefusalLog(options.log)
+  let rules: EgressRules = options
+  const refusals = new RefusalLog(options.log, () => rules.masked)
   const http2 = new Places(MAX_HTTP2)
   const closing = new AbortController()
-  let rules: EgressRules = options
   let open = new AbortController()
   const refused = (target: ProxyTarget) => (reason: string) => refusals.add(target.host, target.port, reason)
   const ways: ProxyWays = {
@@ -127,7 +127,7 @@ function makeProxy(options: EgressProxyOptions): { readonly server: Server; read
         {
           network,
           signal: AbortSignal.any([client, closing.signal, open.signal]),
-          by: headers['user-agent']?.slice(0, MAX_PROGRAM),
+          by: programOf(headers),
           refused: refused(target),
         },
         verdict => assertReadable(rules, target, verdict),
@@ -185,8 +185,13 @@ function makeProxy(options: EgressProxyOptions): { readonly server: Server; read
       if (open.signal.aborted) open = new AbortController()
     },
     deny() {
-      const { gateway, service } = rules
-      rules = { policy: denyAtRest, ...(gateway && { gateway }), ...(service && { service }) }
+      const { gateway, masked, service } = rules
+      rules = {
+        policy: denyAtRest,
+        ...(gateway && { gateway }),
+        ...(service && { service }),
+        ...(masked && { masked }),
+      }
       open.abort(new Error(AT_REST))
       closeAll()
     },
@@ -199,6 +204,11 @@ function makeProxy(options: EgressProxyOptions): { readonly server: Server; read
     },
   }
   return { server, proxy }
+}
+
+/** Returns what a program calls itself, if that is a name. */
+function programOf({ 'user-agent': name }: IncomingHttpHeaders): string | undefined {
+  return name !== undefined && name.length <= MAX_PROGRAM ? name : undefined
 }
 
 const AT_REST = 'no Run is active in this sandbox'

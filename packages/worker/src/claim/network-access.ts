@@ -4,6 +4,7 @@ import { type LeaseNetwork, networkOfLease } from '@berth/core/environments/leas
 import { type HostQuestion, isHostAllowedByRule } from '@berth/core/sessions/interactions/host-question.ts'
 import { destinationOf, findAllowedBy } from '@berth/core/sessions/interactions/host-sql.ts'
 import type { LeaseRow } from '@berth/core/sessions/leases/lease-sql.ts'
+import { sessionRedactor } from '@berth/core/sessions/log/session-redactor.ts'
 import type { SessionKey } from '@berth/platform/kit/session-key.ts'
 import { fitsHost } from '@berth/platform/network/host-pattern.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
@@ -46,7 +47,7 @@ interface Sandbox {
   atWork: AtWork | null
 }
 
-type NetworkPart = Required<Pick<SandboxEgress, 'network' | 'observe'>>
+type NetworkPart = Required<Pick<SandboxEgress, 'network' | 'observe' | 'masked'>>
 
 /**
  * Decides for the sandboxes of this worker which hosts their environments let them reach, and has written down what they
@@ -95,7 +96,7 @@ export class NetworkAccess implements Disposable {
     await this.#sandboxes.get(leaseId)?.writer.flush('end')
   }
 
-  /** Returns the parts of a sandbox's egress that decide and observe, for as long as its proxy is served. */
+  /** Returns the parts of a sandbox's egress that decide, observe and mask, for as long as its proxy is served. */
   route(lease: LeaseRow): NetworkPart {
     const sandbox = () => this.#sandboxOf(lease.id, keyOf(lease))
     return {
@@ -117,6 +118,7 @@ export class NetworkAccess implements Disposable {
         bytes: moved => sandbox().writer.bytes(moved),
         used: use => sandbox().writer.used(use),
       },
+      masked: async text => (await sessionRedactor(this.#context.db, keyOf(lease))).anyCase(text),
     }
   }
 

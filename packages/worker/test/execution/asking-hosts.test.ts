@@ -1,18 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import type { Event } from '@berth/contract'
+import { findLiveLease } from '@berth/core/sessions/leases/lease-sql.ts'
 import { parseApprovalRules } from '@berth/platform/settings/approval-rules.ts'
 import { AskingHosts, fetchFrom, refusalsIn } from '@berth/testing/environments/asking-hosts.ts'
 import { until } from '@berth/testing/until.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { NetworkAccess } from '../../src/claim/network-access.ts'
 
 const stack = new AsyncDisposableStack()
 let hosts: AskingHosts
+let network: NetworkAccess
 
 beforeAll(async () => {
   hosts = stack.use(await AskingHosts.open())
   const rule = { confinements: ['network'], hosts: ['*.ruled.example.org'] }
   const approvalRules = parseApprovalRules(JSON.stringify({ allow: [rule] }), 'rules.json')
-  await hosts.startWorker(stack, { approvalRules })
+  ;({ network } = (await hosts.startWorker(stack, { approvalRules })).context)
 })
 afterAll(() => stack.disposeAsync())
 
@@ -161,18 +164,23 @@ describe('an environment that asks', () => {
   })
 
   it('asks nobody about a name that holds a secret', async () => {
-    const secret = 'averysecretvalue0123456789'
+    // Names of hosts lose their case.
+    const secret = 'AVerySecretValue0123456789'
     const environment = await hosts.environments.make({ network: ask })
     await hosts.environments.writeSecret(environment.id, 'TOKEN', secret, 1)
     const session = await hosts.sessionOf(environment.id, fetchFrom('$TOKEN.example.org'))
     const { output, events } = await hosts.ended(session)
     expect(output).toContain('the name of the host holds a secret of this session')
     expect(refusalsIn(events)).toEqual([expect.objectContaining({ reason: 'secret_not_for_host' })])
-    expect(JSON.stringify([events, await hosts.egress(session)])).not.toContain(secret)
-    const { rows } = await hosts.test.db.database.query('select 1 from interactions where session_id = $1', [
-      session.id,
-    ])
+    expect(JSON.stringify([events, await hosts.egress(session)]).toLowerCase()).not.toContain(secret.toLowerCase())
+    const { database: db } = hosts.test.db
+    const { rows } = await db.query('select 1 from interactions where session_id = $1', [session.id])
     expect(rows).toEqual([])
+    // What the worker's own log would have of it.
+    const lease = await findLiveLease(db, { organizationId: session.organizationId, sessionId: session.id })
+    if (lease === null) throw new Error('the sandbox has ended')
+    expect(await network.route(lease).masked(`at ${secret}.example.org`)).toBe('at [secret].example.org')
+    expect(await network.route(lease).masked(`at ${secret.toLowerCase()}`)).toBe('at [secret]')
   })
 
   it('closes what is open with its Run', async () => {

@@ -18,7 +18,7 @@ export interface EgressBatch {
 }
 
 /**
- * Writes down what a sandbox reached and what it was refused. Names are masked before: a program can put a secret into one.
+ * Writes down what a sandbox reached and what it was refused. Names are masked before: a program can put a secret into one, which then is in lower case.
  * The caller holds the Session's lock.
  * @param runId the Run that is at work; null: none, or it has ended, and no Event may follow its last
  */
@@ -30,13 +30,16 @@ export async function recordEgress(
   now: Date,
 ): Promise<void> {
   const redactor = await sessionRedactor(tx, key)
-  const masked = hosts.map(tally => ({ ...tally, host: redactor.text(tally.host) }))
+  const masked = hosts.map(tally => ({ ...tally, host: redactor.anyCase(tally.host) }))
   const named = await addEgress(tx, key, sumByHost(masked), now)
   const counted = masked.map(tally => (named.has(targetOf(tally)) ? tally : { ...tally, host: '' }))
   await addSecretUses(tx, key, counted, now)
   // Masked before it is cut: half a secret is no secret that anybody would find.
-  const cut = (message: string) => redactor.text(message).slice(0, REASON_CHARACTERS)
-  const drafts = refusals.map(tally => refusedEvent(runId, { ...tally, message: cut(tally.message) }))
+  const cut = (message: string) => redactor.anyCase(message).slice(0, REASON_CHARACTERS)
+  const drafts = refusals.map(({ target, message, ...tally }) => {
+    const told = target && { ...target, host: redactor.anyCase(target.host) }
+    return refusedEvent(runId, { ...tally, target: told, message: cut(message) })
+  })
   if (drafts.length > 0) await appendEvents(tx, key, drafts, now)
 }
 

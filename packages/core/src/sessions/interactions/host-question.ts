@@ -58,13 +58,15 @@ export async function askForHost(
   if (run === null || run.ended_at !== null || run.cancel_requested_at !== null) return { kind: 'ending' }
   // No row may hold a secret as it is, and nobody is to be led to allow one out.
   const redactor = await sessionRedactor(tx, question)
-  if (redactor.text(question.host) !== question.host) return { kind: 'secret' }
+  if (redactor.anyCase(question.host) !== question.host) return { kind: 'secret' }
   const { open, all } = await countHostQuestions(tx, question, question.runId)
   if (open >= MOST_OPEN || all >= MOST_QUESTIONS) return { kind: 'crowded' }
   const { organizationId, sessionId, runId, leaseId, runtime } = question
   const asking = { organizationId, sessionId, runId, leaseId, now, runtime, rules, approvalMs, cancelled: false }
   const destination = destinationOf(question)
-  const ask = { kind: 'approval', approval: approvalOf(question) } as const
+  // Its name is masked before it is cut, as anything is that a program says.
+  const program = question.program && redactor.text(question.program)
+  const ask = { kind: 'approval', approval: approvalOf({ ...question, program }) } as const
   if (!asksPeople && (await allowance(tx, asking, ask, destination)) === null) return { kind: 'nobody' }
   const { environmentId, host } = question
   const agentRequest = { environmentId, host }

@@ -64,8 +64,8 @@ export async function endTls(
     const within = AbortSignal.any([over.signal, AbortSignal.timeout(HANDSHAKE_MS)])
     const hello = await readClientHello(client, head, within)
     if (hello.serverName?.replace(/\.$/, '') !== host) {
-      const named = hello.serverName === undefined ? 'no host' : hello.serverName.slice(0, 253)
-      events.refused('policy', `a connection to ${host} whose TLS names ${named}`)
+      // Whole: whoever tells it masks it before a cut.
+      events.refused('policy', `a connection to ${host} whose TLS names ${hello.serverName ?? 'no host'}`)
       client.end(unrecognizedName, endBoth)
       return
     }
