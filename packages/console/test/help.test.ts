@@ -108,7 +108,7 @@ describe('the palette', () => {
 })
 
 describe('an address that is not there', () => {
-  it.each(['/nowhere/at/all', '/docs/nope', '/docs/a/b', '/v1/docs/nope'])(
+  it.each(['/nowhere/at/all', '/docs/nope', '/docs/a/b', '/v1/docs/nope', '/v1/docs/a/b'])(
     'is a page for a browser: %s',
     async path => {
       const answer = await fetch(`${accounts.test.url}${path}`, { headers: html })

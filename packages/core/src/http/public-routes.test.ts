@@ -135,7 +135,8 @@ describe('GET /v1/docs', () => {
     expect(pages.get('/v1/docs')).toContain('&lt;script&gt;')
     const text = [...pages.values()].join('')
     for (const id of described) expect(text).toContain(` id="${id}"`)
-    expect((await fetch(`${service.origin}/v1/docs/nothing`)).status).toBe(404)
+    for (const path of ['nothing', 'nothing/below', 'sessions/'])
+      expect([path, (await fetch(`${service.origin}/v1/docs/${path}`)).status]).toEqual([path, 404])
   })
 
   test('shows how each operation is called: by curl, by the client, and by the command if there is one', async () => {

@@ -35,8 +35,8 @@ export function routableTarget(request: Pick<IncomingMessage, 'url' | 'method' |
   return segments.join('/') + url.slice(path.length)
 }
 
-/** Returns whether a path belongs to the API, where even an unknown path requires a bearer first. */
-export const isApiPath = (path: string): boolean => /^\/(?:v1(?:beta)?|cloud)(?:\/|$)/.test(path)
+/** Returns whether a path belongs to the API, where even an unknown path requires a bearer first. Its reference is pages. */
+export const isApiPath = (path: string): boolean => /^\/(?:v1(?!\/docs\/)|v1beta|cloud)(?:\/|$)/.test(path)
 
 /** Returns whether a path lies below Google's version. Only clients of Google's formats use such paths. */
 export const isGooglePath = (path: string): boolean => path === '/v1beta' || path.startsWith('/v1beta/')
