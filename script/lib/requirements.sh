@@ -31,6 +31,7 @@ test_requirements=(
   /usr/lib/python3/dist-packages/httpx:python3-httpx
   go:golang-go
   java:default-jdk-headless
+  mvn:maven
 )
 
 # Prints the packages of missing programs and files, each once. Arguments: requirements besides the common ones.

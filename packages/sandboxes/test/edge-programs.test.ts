@@ -16,14 +16,14 @@ const git: EgressSecret = {
   ...{ name: 'GIT_TOKEN', placeholder: 'git0123456789abcdefghijklmn', hosts: ['git.example.com'] },
   put: { basic: { user: 'x-access-token' } },
 }
-/** Of a registry for packages of Node, and of one for those of Python. */
+/** Of a registry for packages of Node, and of one for those of Python and of Java. */
 const npm: EgressSecret = {
   ...secret,
   ...{ name: 'NPM_TOKEN', placeholder: 'npm_0123456789abcdefghijklmn', hosts: ['npm.example.com'] },
 }
 const pip: EgressSecret = {
   ...git,
-  ...{ name: 'PIP_TOKEN', placeholder: 'pip0123456789abcdefghijklmn', hosts: ['pip.example.com'] },
+  ...{ name: 'PIP_TOKEN', placeholder: 'pip0123456789abcdefghijklmn', hosts: ['pip.example.com', 'maven.example.com'] },
 }
 const environment: Readonly<Record<string, string>> = {
   ...agentEnvironment([], true),
@@ -60,6 +60,16 @@ func main() {
 }
 END
 GOFLAGS=-mod=mod GOPROXY=off go run ask.go`
+
+const maven = `cat > settings.xml <<'END'
+<settings><servers><server><id>own</id><username>agent</username><password>\${env.PIP_TOKEN}</password></server></servers></settings>
+END
+cat > pom.xml <<'END'
+<project><modelVersion>4.0.0</modelVersion><artifactId>one</artifactId><packaging>pom</packaging>
+<parent><groupId>com.example</groupId><artifactId>thing</artifactId><version>1.2.3</version><relativePath/></parent>
+<repositories><repository><id>own</id><url>https://maven.example.com</url></repository></repositories></project>
+END
+mvn -q -s settings.xml -Dmaven.repo.local=$PWD/packages validate > log 2>&1 || cat log; find packages -name '*.pom' | xargs basename`
 
 const python = (lines: string) =>
   `/usr/bin/python3 - <<'END'\nimport os\nheaders = {"Authorization": "Bearer " + os.environ["TOKEN"]}\n${lines}\nEND`
@@ -136,6 +146,7 @@ const programs: readonly (readonly [name: string, needs: string, script: string,
   ],
   ['Go', '/usr/bin/go', go, 'in by 2.0'],
   ['Java, by both of its clients', '/usr/bin/java', java, 'in by 1.1\nin by 2.0'],
+  ["Debian's Maven", '/usr/bin/mvn', maven, 'thing-1.2.3.pom'],
 ]
 
 const basicOf = (password: string) => `Basic ${Buffer.from(`x-access-token:${password}`).toString('base64')}`
@@ -154,6 +165,14 @@ function pipHost(incoming: IncomingMessage, response: ServerResponse): void {
   if (!isMine) return void response.writeHead(401, { 'WWW-Authenticate': 'Basic realm="pip"' }).end()
   response.setHeader('Content-Type', 'text/html')
   response.end('<a href="/thing-1.2.3-py3-none-any.whl">thing-1.2.3-py3-none-any.whl</a>')
+}
+
+function mavenHost(incoming: IncomingMessage, response: ServerResponse): void {
+  const isMine = incoming.headers.authorization === basicOf(pip.value)
+  if (!isMine) return void response.writeHead(401, { 'WWW-Authenticate': 'Basic realm="maven"' }).end()
+  if (incoming.url !== '/com/example/thing/1.2.3/thing-1.2.3.pom') return void response.writeHead(404).end()
+  response.end(`<project><modelVersion>4.0.0</modelVersion><groupId>com.example</groupId>
+    <artifactId>thing</artifactId><version>1.2.3</version><packaging>pom</packaging></project>`)
 }
 
 describe('in a real sandbox, with loopback alone', () => {
@@ -177,6 +196,7 @@ describe('in a real sandbox, with loopback alone', () => {
     await stage.host('git.example.com', gitHttpHost(repositories, basicOf(git.value)))
     await stage.host('npm.example.com', npmHost)
     await stage.host('pip.example.com', pipHost)
+    await stage.host('maven.example.com', mavenHost)
     sandbox = await EdgeSandbox.start(stage, [secret, git, npm, pip])
   })
   afterAll(async () => {

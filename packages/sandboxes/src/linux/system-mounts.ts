@@ -8,16 +8,20 @@ import { dirname } from 'node:path'
 const etcNames =
   /^(alternatives|ca-certificates|ca-certificates\.conf|chromium\.d|debian_version|fonts|gai\.conf|host\.conf|inputrc|java.*|ld\.so\.cache|ld\.so\.conf|ld\.so\.conf\.d|locale\.alias|localtime|login\.defs|magic|magic\.mime|mime\.types|os-release|perl|protocols|python.*|services|terminfo|timezone)$/
 
-/** Certificates of authorities, without the private keys that hosts keep beside them. */
-const certificates = [
+/**
+ * Certificates of authorities, without the private keys that hosts keep beside them, and what Debian's Maven does not start
+ * without, which leaves out its settings: they may hold passwords.
+ */
+const parts = [
   ...['ssl/certs', 'ssl/cert.pem', 'ssl/openssl.cnf'],
   ...['pki/tls/certs', 'pki/tls/cert.pem', 'pki/tls/openssl.cnf', 'pki/ca-trust/extracted', 'pki/java'],
+  ...['maven/logging', 'maven/m2.conf'],
 ]
 
 /** Names of the host's /etc that a sandbox sees, relative to it. */
 export function visibleEtc(): readonly string[] {
   const names = readdirSync('/etc').filter(name => etcNames.test(name))
-  return [...names.toSorted(), ...certificates.filter(name => existsSync(`/etc/${name}`))]
+  return [...names.toSorted(), ...parts.filter(name => existsSync(`/etc/${name}`))]
 }
 
 /** Returns arguments that show the directories beside /usr that belong to it. */
