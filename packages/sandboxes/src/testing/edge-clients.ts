@@ -6,7 +6,7 @@ import { createServer as createHttps } from 'node:https'
 import { type AddressInfo, connect, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:tls'
 import { type Network, openNetwork } from '@berth/platform/network/dial.ts'
@@ -105,6 +105,11 @@ export class EdgeStage implements AsyncDisposable {
     return proxy
   }
 
+  /** Gives a name to a port on loopback. */
+  name(host: string, port: number): void {
+    this.#ports.set(host, port)
+  }
+
   /** Gives a name to a server on loopback. */
   async listen(host: string, server: Server): Promise<number> {
     server.listen(0, '127.0.0.1')
@@ -114,7 +119,7 @@ export class EdgeStage implements AsyncDisposable {
       if ('closeAllConnections' in server) (server as { closeAllConnections(): void }).closeAllConnections()
     })
     const { port } = server.address() as AddressInfo
-    this.#ports.set(host, port)
+    this.name(host, port)
     return port
   }
 
@@ -122,8 +127,8 @@ export class EdgeStage implements AsyncDisposable {
   async host(
     host: string,
     listener: RequestListener,
-    { http2 = false, context }: { readonly http2?: boolean; readonly context?: SecureContext } = {},
-  ): Promise<void> {
+    { http2 = false, context, upgrade }: Hosting = {},
+  ): Promise<number> {
     const own = context ?? (await authorities.hosts.leafFor(host))
     const options = {
       SNICallback: (_: string, done: (error: Error | null, found: SecureContext) => void) => done(null, own),
@@ -131,7 +136,8 @@ export class EdgeStage implements AsyncDisposable {
     const server = http2
       ? createSecureServer({ ...options, allowHTTP1: true }, listener as never)
       : createHttps(options, listener)
-    await this.listen(host, server as unknown as Server)
+    if (upgrade) (server as Server).on('upgrade', upgrade)
+    return await this.listen(host, server as unknown as Server)
   }
 
   /** Opens a tunnel by hand. */
@@ -186,6 +192,13 @@ export class EdgeStage implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stack.disposeAsync()
   }
+}
+
+export interface Hosting {
+  readonly http2?: boolean
+  readonly context?: SecureContext
+  /** Answers requests for another protocol, such as a WebSocket's. */
+  readonly upgrade?: (incoming: IncomingMessage, socket: Duplex) => void
 }
 
 export interface Securing {

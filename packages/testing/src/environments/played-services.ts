@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
 import { EdgeStage } from '@berth/sandboxes/testing/edge-clients.ts'
 import { gitHttpHost, makeGitRepository } from '../git/git-http-host.ts'
 import type { Environments } from './environments.ts'
@@ -31,7 +32,7 @@ const basicOf = (user: string, password: string) => `Basic ${Buffer.from(`${user
 
 /**
  * Five services that a program reaches with five secrets, played over TLS on loopback by an authority of their own: an API
- * with a bearer token, one with a header of its own, a git host, one with a parameter of the query, and a registry of npm.
+ * with a bearer token, which also sends news over a WebSocket, one with a header of its own, a git host, one with a parameter of the query, and a registry of npm.
  */
 export class PlayedServices implements AsyncDisposable {
   /** All values begin so, and one search finds each of them. */
@@ -121,20 +122,29 @@ export class PlayedServices implements AsyncDisposable {
 
   async #serve(root: string, tarball: Buffer): Promise<void> {
     const { API_TOKEN, TICKETS_KEY, GIT_PASSWORD, MAPS_KEY } = this.secrets
-    await this.#host('api.example.com', answering(API_TOKEN, 'the account'))
+    const live = sendingTo(API_TOKEN, 'the news\n')
+    await this.#host('api.example.com', answering(API_TOKEN, 'the account'), live)
     await this.#host('eu.tickets.example.com', answering(TICKETS_KEY, 'the ticket'))
     await this.#host('git.example.com', gitHttpHost(root, basicOf('x-access-token', GIT_PASSWORD.value)))
     await this.#host('maps.example.com', answering(MAPS_KEY, 'the map'))
     await this.#host('npm.example.com', npmRegistry('https://npm.example.com', this.secrets.NPM_TOKEN.isIn, tarball))
   }
 
-  #host(host: string, listener: RequestListener): Promise<void> {
-    return this.stage.host(host, (incoming, response) => {
+  #host(host: string, listener: RequestListener, sending?: SocketListener): Promise<number> {
+    const see = (incoming: IncomingMessage) => {
       const { method = '', url = '', rawHeaders: headers } = incoming
       const holds = Object.entries(this.secrets).flatMap(([name, { isIn }]) => (isIn(incoming) ? [name] : []))
       this.seen.push({ host, method, url, headers, holds })
+    }
+    const upgrade: SocketListener = (incoming, socket) => {
+      see(incoming)
+      sending?.(incoming, socket)
+    }
+    const answer: RequestListener = (incoming, response) => {
+      see(incoming)
       listener(incoming, response)
-    })
+    }
+    return this.stage.host(host, answer, { ...(sending && { upgrade }) })
   }
 }
 
@@ -145,6 +155,22 @@ const answering =
     void incoming
       .resume()
       .on('end', () => (isIn(incoming) ? response.end(`${text}\n`) : response.writeHead(401).end('who are you?\n')))
+
+type SocketListener = (incoming: IncomingMessage, socket: Duplex) => void
+
+/** Opens a WebSocket to whoever sends the secret, says a text in it and closes it. */
+const sendingTo =
+  ({ isIn }: PlayedSecret, text: string): SocketListener =>
+  (incoming, socket) => {
+    if (!isIn(incoming)) return void socket.end('HTTP/1.1 401 Unauthorized\r\nConnection: close\r\n\r\n')
+    const key = `${incoming.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`
+    const accept = createHash('sha1').update(key).digest('base64')
+    const head = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: websocket']
+    socket.write([...head, `Sec-WebSocket-Accept: ${accept}`, '', ''].join('\r\n'))
+    // A whole text, and a close, unmasked as a server's are (RFC 6455, 5.2).
+    socket.write(Buffer.concat([Buffer.from([0x81, Buffer.byteLength(text)]), Buffer.from(text)]))
+    socket.end(Buffer.from([0x88, 0]))
+  }
 
 /** Serves one version of one package, `thing`, to whoever may have it. */
 export function npmRegistry(origin: string, isIn: PlayedSecret['isIn'], tarball: Buffer): RequestListener {

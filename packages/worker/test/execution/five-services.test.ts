@@ -132,6 +132,12 @@ for (const [url, headers] of [
 ]) process.stdout.write(await (await fetch(url, { headers })).text())
 get('https://eu.tickets.example.com/tickets', { headers: { 'X-Api-Key': 'key=' + TICKETS_KEY } }, answer => answer.pipe(process.stdout))
 END`
+const inSocket = `/opt/berth/node - <<'END'
+const headers = { Authorization: 'Bearer ' + process.env.API_TOKEN }
+const socket = new WebSocket('wss://api.example.com/v1/news', { headers })
+socket.onmessage = ({ data }) => process.stdout.write(data)
+socket.onerror = ({ error }) => console.log(String(error))
+END`
 const inPython = `/usr/bin/python3 - <<'END'
 import os
 from urllib.request import Request, urlopen
@@ -177,18 +183,18 @@ java Ask.java 2>/dev/null`
 /** What runs on keeps the variables in its memory. */
 const lingering = 'setsid sleep 600 > /dev/null 2>&1 < /dev/null &'
 
-test('scripts of bash, Node, Python, Go and Java use five services whose secrets they never have', async () => {
+test('scripts of bash, Node, Python, Go and Java use five services, one by a WebSocket too, whose secrets they never have', async () => {
   const session = await create({ runtime: 'shell' }, `${inBash}${inNpm}\necho "$MAPS_KEY"`)
   const first = await sealed(session)
   expect(outputOf(first).join('').split('\n').slice(0, 5)).toEqual([
     ...['the account', 'the ticket', 'first', 'the map', 'a thing'],
   ])
-  const { run } = await service.test.api.submitTurn(session.id, `${inNode}\n${inPython}\n${lingering}`)
+  const { run } = await service.test.api.submitTurn(session.id, `${inNode}\n${inSocket}\n${inPython}\n${lingering}`)
   const second = await sealed(session, run.id)
   expect(outputOf(second).join('')).toBe(
-    ['the account', 'the map', 'the ticket', 'the account', 'the map', 'the ticket', ''].join('\n'),
+    ['the account', 'the map', 'the ticket', 'the news', 'the account', 'the map', 'the ticket', ''].join('\n'),
   )
-  expect(services.uses()).toMatchObject({ 'api.example.com API_TOKEN': 3, 'maps.example.com MAPS_KEY': 3 })
+  expect(services.uses()).toMatchObject({ 'api.example.com API_TOKEN': 4, 'maps.example.com MAPS_KEY': 3 })
   const more = [
     ['/usr/bin/go', inGo],
     ['/usr/bin/java', inJava],
@@ -214,7 +220,7 @@ test("Berth's agent uses them by its tools, and its model never has them", async
     bash(`${inBash}; grep MAPS_KEY variables`),
     fetches(key => `https://maps.example.com/find?place=Oslo&key=${key}`),
     fetches(key => `https://eu.tickets.example.com/find?key=${key}`),
-    bash(`${inNpm}; ${lingering}`),
+    bash(`${inNpm}\n${inSocket}\n${lingering}`),
     says({ text: 'Used.' }),
   )
   const session = await create({}, 'Use the services')
@@ -224,7 +230,7 @@ test("Berth's agent uses them by its tools, and its model never has them", async
     { name: 'bash', output: expect.stringMatching(/^the account\nthe ticket\nfirst\nthe map\n/) },
     { name: 'fetch', status: 'succeeded', output: expect.stringContaining('the map') },
     { name: 'fetch', status: 'failed', output: expect.stringContaining('secret_not_for_host') },
-    { name: 'bash', output: 'a thing\n' },
+    { name: 'bash', output: 'a thing\nthe news\n' },
   ])
   expect(services.seen.map(({ url }) => url)).toContainEqual(expect.stringMatching(/^\/find\?place=Oslo&key=Mark/))
   expect(refusalsIn(run.events)).toEqual([
