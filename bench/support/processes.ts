@@ -25,6 +25,12 @@ export async function startProcess(args: readonly string[]): Promise<BenchProces
   }
 }
 
+/** Returns the processor time that a process has taken, in milliseconds; the kernel counts it in tens. */
+export function cpuMsOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) * 10
+}
+
 /** Returns the resident memory of a process, in KiB. */
 export function residentKib(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0)

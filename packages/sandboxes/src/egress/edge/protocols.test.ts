@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import {
@@ -215,6 +215,33 @@ describe('HTTP/1.1', () => {
     outgoing.end('last')
     expect(await text(response)).toBe('last')
   })
+
+  it.each([true, false])(
+    'carries bodies unchanged, in parts of any size and with a length or none (%s)',
+    async hasLength => {
+      // Parts that share a record of TLS, fill one, or need several.
+      const sizes = [1, 4095, 5000, 16_384, 16_385, 300_000]
+      const parts = Array.from({ length: 60 }, (_, at) => randomBytes(sizes[at % sizes.length] ?? 1).toString('latin1'))
+      const whole = parts.join('')
+      await stage.host(host, async (incoming, response) => {
+        incoming.setEncoding('latin1')
+        const isSame = (await text(incoming)) === whole
+        if (hasLength) response.setHeader('Content-Length', whole.length)
+        response.setHeader('x-same', String(isSame))
+        for (const part of parts) response.write(part, 'latin1')
+        response.end()
+      })
+      await stage.serve([secret])
+      const socket = await stage.secure(host)
+      const length = hasLength ? ['Content-Length', String(whole.length)] : ['Transfer-Encoding', 'chunked']
+      const outgoing = request({ createConnection: () => socket, method: 'POST', headers: ['Host', host, ...length] })
+      for (const part of parts) outgoing.write(part, 'latin1')
+      outgoing.end()
+      const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
+      response.setEncoding('latin1')
+      expect([response.headers['x-same'], (await text(response)) === whole]).toEqual(['true', true])
+    },
+  )
 
   it('carries trailers both ways', async () => {
     let heard: string[] = []
