@@ -66,7 +66,7 @@ describe('files that the agent has not checked out', () => {
       git checkout -q main; echo mine >> app/f1; git commit -qam mine
       git sparse-checkout set app; git merge -q -m merge other`)
     expect(await project.changes()).toHaveLength(41)
-    expect(await project.updates()).toEqual(Array(2).fill(expect.stringContaining('--index-info')))
+    expect(await project.updates()).toEqual(Array(3).fill(expect.stringContaining('--index-info')))
   })
 
   it('count with the content that lies there all the same', async () => {

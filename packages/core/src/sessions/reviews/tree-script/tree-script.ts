@@ -7,6 +7,16 @@ import { nestedRepositories, ownWorktrees } from './nested-repositories.ts'
 import { noteFunctions } from './notes.ts'
 import { untouchedFiles } from './untouched-files.ts'
 
+/** Makes entries of an index out of changes. Those that are gone come first: one may lie where others have a directory. */
+const entriesOfChanges = String.raw`
+  $/ = "\0"; my ($gone, $there) = ("", "");
+  while (defined(my $head = <STDIN>)) {
+    my $path = <STDIN>; chomp $head;
+    my (undef, $mode, undef, $oid, $status) = split / /, $head;
+    if ($status eq "D") { $gone .= "0 $oid\t$path" } else { $there .= "$mode $oid\t$path" }
+  }
+  print $gone, $there;`
+
 /**
  * Writes the tree of the project, and prints its id and a pack of the objects that the base tree lacks. It reads
  * the id of the base tree, which is the tree of the pinned commit, from standard input. Its error output holds notes
@@ -21,6 +31,9 @@ import { untouchedFiles } from './untouched-files.ts'
  * The script leaves out paths that no tree of git's can hold: sockets and paths into a repository. Any other path that
  * git cannot take ends the script with git's words, such as a file that is not in the encoding of its attributes: the
  * tree is whole, or there is none. Only git's exit codes and its lines of errors count; a warning is a note.
+ *
+ * The tree is made of the base's index and what differs. Where git has marked a file or read it anew, it forgets that the
+ * directories above are those of a tree, and would write them again: five seconds for 100,000 files.
  */
 export const treeScript = `
 set -eu
@@ -49,6 +62,7 @@ IFS= read -r base
 git ls-tree -r -z "$base" > ${scratchPath}/before &
 listing=$!
 git read-tree "$base"
+cp "$GIT_INDEX_FILE" ${scratchPath}/made-of
 wait "$listing"
 grep -z '^160000 ' ${scratchPath}/before > ${scratchPath}/links || :
 if [ -s ${scratchPath}/links ]; then
@@ -89,6 +103,9 @@ ${skippedFiles}
 git diff-index --cached --raw --no-renames -z "$base" > ${scratchPath}/changes
 ${filteredFiles}
 ${untouchedFiles}
+git diff-index --cached --raw --no-renames -z "$base" | perl -e '${entriesOfChanges}' > ${scratchPath}/changed-entries
+export GIT_INDEX_FILE=${scratchPath}/made-of
+git update-index -z --index-info < ${scratchPath}/changed-entries
 tree=$(git write-tree)
 printf '%s\\n' "$tree"
 if [ "$tree" != "$base" ]; then
