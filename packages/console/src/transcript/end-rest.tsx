@@ -1,5 +1,6 @@
 import { type EndRow, formatDuration } from '@berth/client/transcript'
 import { useQuery } from '@tanstack/react-query'
+import { ChevronRight } from 'lucide-react'
 import { useState } from 'react'
 import { berth } from '../api/client.ts'
 import { dollars } from '../ui/format.ts'
@@ -30,13 +31,25 @@ function EndFigures({ row, sessionId }: { row: EndRow; sessionId: string }) {
   const text = figuresText(row)
   if (text === '' || runId === null) return <span className="tabular-nums">{text}</span>
   return (
-    <details className="relative" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary className="cursor-pointer rounded tabular-nums hover:text-ink">{text}</summary>
-      <div className="absolute top-full z-10 mt-1 w-64 rounded-lg border border-line bg-raised p-3 shadow-lg">
-        <InlineProblem error={run.error} />
-        {run.data !== undefined && <Figures of={run.data} />}
-      </div>
-    </details>
+    <>
+      <button
+        type="button"
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+        className="flex items-center gap-1 rounded tabular-nums hover:text-ink"
+      >
+        <ChevronRight className={`size-3 ${open ? 'rotate-90' : ''}`} aria-hidden />
+        {text}
+      </button>
+      {open && (
+        <div className="order-last basis-full">
+          <div className="w-64 rounded-lg border border-line bg-raised p-3">
+            <InlineProblem error={run.error} />
+            {run.data !== undefined && <Figures of={run.data} />}
+          </div>
+        </div>
+      )}
+    </>
   )
 }
 

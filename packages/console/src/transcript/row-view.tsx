@@ -109,7 +109,7 @@ function End({ row, sessionId }: { row: EndRow; sessionId: string }) {
   const text = outcomeText(row)
   const [Icon, tone, ink] = ends[text === 'Finished' || row.outcome !== 'completed' ? row.outcome : 'limited']
   return (
-    <div className="flex items-center gap-2 pt-2 pb-4 text-xs text-ink-3">
+    <div className="flex flex-wrap items-center gap-2 pt-2 pb-4 text-xs text-ink-3">
       <Icon className={`ml-0.5 size-3.5 shrink-0 ${tone}`} aria-hidden />
       <span className={ink}>{text}</span>
       <Suspense>
