@@ -46,7 +46,7 @@ import { hostCache } from '../storage/host-cache.ts'
 import { silentLog } from './log.ts'
 import type { TestService } from './service.ts'
 
-const bounds: SandboxBounds = {
+const usualBounds: SandboxBounds = {
   memoryBytes: 512 * 1024 ** 2,
   processes: 128,
   cpus: 2,
@@ -95,6 +95,7 @@ export async function workerContext(
   stack: AsyncDisposableStack,
   more: {
     limits?: Partial<ExecutionLimits>
+    bounds?: Partial<SandboxBounds>
     budgets?: RunBudgets
     approvalRules?: ExecutionContext['approvalRules']
     checkpointLimits?: Partial<ExecutionContext['checkpointLimits']>
@@ -114,6 +115,7 @@ export async function workerContext(
     packageSources?: string
   } = {},
 ): Promise<ExecutionContext> {
+  const bounds = { ...usualBounds, ...more.bounds }
   const mirrors = new Mirrors(join(dataDir, 'mirrors'), 1024 ** 4)
   const common = {
     dataDir,

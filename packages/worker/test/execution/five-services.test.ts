@@ -7,12 +7,16 @@ import { builtInRuntimes } from '@berth/core/runtimes/built-in.ts'
 import { configuredModels } from '@berth/core/runtimes/configured-models.ts'
 import { MasterKey, parseMasterKey } from '@berth/platform/storage/master-key.ts'
 import { insidePaths } from '@berth/sandboxes/inside-paths.ts'
+import { geminiRuntime } from '@berth/testing/agents/gemini.ts'
 import { refusalsIn } from '@berth/testing/environments/asking-hosts.ts'
 import { Environments } from '@berth/testing/environments/environments.ts'
 import { PlayedServices } from '@berth/testing/environments/played-services.ts'
 import { findValue } from '@berth/testing/leaks/find-value.ts'
+import { geminiWire } from '@berth/testing/models/gemini-wire.ts'
+import { type ModelServer, startModelServer } from '@berth/testing/models/model-server.ts'
 import { type Behaviour, says } from '@berth/testing/models/scripted-upstream.ts'
 import { activitiesOf, type EndedRun, endedRun, outcomeOf } from '@berth/testing/runs/ended-run.ts'
+import { allowAll } from '@berth/testing/services/allow-all.ts'
 import { type GatewayService, startGatewayService } from '@berth/testing/services/gateway-service.ts'
 import { workerContext } from '@berth/testing/services/worker-context.ts'
 import { until } from '@berth/testing/until.ts'
@@ -22,22 +26,33 @@ import { Worker } from '../../src/worker.ts'
 
 const stack = new AsyncDisposableStack()
 let service: GatewayService
+/** The model of the agent of somebody else. */
+let model: ModelServer
 let services: PlayedServices
 /** The one environment of all Sessions here. */
 let environmentId: string
 
 beforeAll(async () => {
-  service = stack.use(await startGatewayService({ models: { default: 'main/m1' } }))
+  model = stack.use(await startModelServer(geminiWire))
+  const { port } = new URL(model.origin)
+  const gemini = geminiRuntime(`http://model.example.com:${port}`)
+  service = stack.use(await startGatewayService({ models: { default: 'main/m1' }, runtimes: [gemini] }))
   const { test: own } = service
   const key = parseMasterKey(readFileSync(join(own.dataDir, 'master.key'), 'utf8').trim())
   // The worker of the test opens what the service has sealed.
   if (key !== undefined) Object.assign(own.db.database, { masterKey: new MasterKey(key) })
   services = stack.use(await PlayedServices.open())
+  services.stage.name('model.example.com', Number(port))
   environmentId = await services.environment(new Environments(own.api))
   const context = await workerContext(own, stack, {
     network: await services.stage.network(),
+    // The agent of somebody else alone takes 400 MB.
+    bounds: { memoryBytes: 1024 ** 3 },
     publicHosts: { ports: [80, 443], refused: [] },
-    runtimes: builtInRuntimes(insidePaths, { hasModels: true }).filter(({ id }) => id === 'native'),
+    runtimes: [
+      ...builtInRuntimes(insidePaths, { hasModels: true }).filter(({ id }) => id === 'native'),
+      { ...gemini, state: [], stateless: false },
+    ],
     gateway: { url: () => own.url, mint: run => mintRuntimeCredential(own.db.database, run, new Date()) },
   })
   const models = { models: configuredModels(own.service.settings.config), defaultModel: 'main/m1' }
@@ -237,6 +252,19 @@ test("Berth's agent uses them by its tools, and its model never has them", async
     expect.objectContaining({ host: 'eu.tickets.example.com', port: 443, reason: 'secret_not_for_host', count: 1 }),
   ])
   const reported = service.upstream.requests.map(({ text }) => text).join('\n')
+  for (const form of services.forms) expect(reported).not.toContain(form)
+  await expectUsedUnseen(session)
+})
+
+test('an agent of somebody else uses them by its shell, and its model never has them', async () => {
+  const command = `${inBash}\n${inNpm}\necho "$MAPS_KEY"\n${lingering}`
+  model.script({ calls: [{ name: 'run_shell_command', args: { command } }] }, { text: 'Used.' })
+  const session = await create({ runtime: 'gemini' }, 'Use the services')
+  await using _person = allowAll(service.test.api, session.id)
+  const run = await sealed(session)
+  expect(outcomeOf(run)).toBe('completed completed - 1')
+  const reported = JSON.stringify(model.requests)
+  for (const answer of ['the account', 'the ticket', 'the map', 'a thing']) expect(reported).toContain(answer)
   for (const form of services.forms) expect(reported).not.toContain(form)
   await expectUsedUnseen(session)
 })

@@ -1,23 +1,10 @@
-import { dirname } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Event } from '@berth/contract'
+import { geminiRuntime } from '@berth/testing/agents/gemini.ts'
 import { geminiTranscript, geminiWire } from '@berth/testing/models/gemini-wire.ts'
 import { type ModelServer, startModelServer } from '@berth/testing/models/model-server.ts'
 import { allowAll } from '@berth/testing/services/allow-all.ts'
 import { startTestService, type TestService } from '@berth/testing/services/service.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-
-const installed = dirname(fileURLToPath(import.meta.resolve('@google/gemini-cli/package.json')))
-
-/** The command reads its settings only from its home directory. */
-const start = `mkdir -p ~/.gemini && printf %s "$GEMINI_SETTINGS" >~/.gemini/settings.json &&
-exec node ${installed}/bundle/gemini.js --acp --model gemini-2.5-flash`
-
-const geminiSettings = {
-  general: { enableAutoUpdate: false, maxAttempts: 1, retryFetchErrors: false },
-  privacy: { usageStatisticsEnabled: false },
-  security: { auth: { selectedType: 'gemini-api-key' } },
-}
 
 const stack = new AsyncDisposableStack()
 let model: ModelServer
@@ -28,19 +15,7 @@ let test: TestService
 beforeAll(async () => {
   model = stack.use(await startModelServer(geminiWire))
   elsewhere = stack.use(await startModelServer(geminiWire))
-  const gemini = {
-    id: 'gemini',
-    name: 'Gemini CLI',
-    command: ['sh', '-c', start],
-    env: {
-      GEMINI_API_KEY: 'a-key-for-the-script',
-      GEMINI_CLI_NO_RELAUNCH: 'true',
-      GEMINI_SETTINGS: JSON.stringify(geminiSettings),
-      GOOGLE_GEMINI_BASE_URL: model.origin,
-    },
-    reach: [model.origin],
-    mounts: [installed],
-  }
+  const gemini = geminiRuntime(model.origin)
   const { GEMINI_API_KEY: _key, ...keyless } = gemini.env
   const runtimes = [
     gemini,
