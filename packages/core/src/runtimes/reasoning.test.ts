@@ -20,6 +20,6 @@ test.each<[Parameters<typeof reasoningOf>[0]['kind'], string, string, string, st
 ])('the %s model %s is asked to think by %s, from %s to %s', (kind, model, control, least, most) => {
   expect(reasoningOf({ kind, model })).toEqual({
     control,
-    words: { minimal: least, low: 'low', medium: 'medium', high: 'high', max: most },
+    efforts: { minimal: least, low: 'low', medium: 'medium', high: 'high', max: most },
   })
 })
