@@ -116,9 +116,11 @@ const walkedTree = directoryTree(
   { path: workspace, uid },
   join(dir, 'walked'),
 )
+/** All that lies there is counted, again and again. */
+const scratch = mkdtempSync(join(dir, 'scratch-'))
 const review = (listsChanges: boolean) => {
   const run = (script: LeaseScript) => driver.run('lease-0-late', { ...script, listsChanges })
-  const place = { run, mirror, objects: 'mirror', scratch: dir, bounds: reviewBounds }
+  const place = { run, mirror, objects: 'mirror', scratch, bounds: reviewBounds }
   return currentTree(place, oidOf('HEAD^{tree}'), AbortSignal.timeout(reviewBounds.timeMs))
 }
 const figures = {
