@@ -57,7 +57,7 @@ export class GitHubReviews {
   review(repository: number, pull: number, reviewing: Reviewing = {}): ServedReview {
     const { by = 'ann', type = 'User', state = 'CHANGES_REQUESTED', body = '', comments = [] } = reviewing
     const user = userOf(by, type)
-    const made = { id: this.#ids++, repository, pull, user, state, body, submitted_at: new Date().toISOString() }
+    const made = { id: this.#ids++, repository, pull, user, state, body, submitted_at: nextInstant() }
     for (const place of comments) this.#comment(made, place)
     this.reviews.push(made)
     return made
@@ -100,11 +100,19 @@ export class GitHubReviews {
     const made: ServedLineComment = {
       ...{ id: this.#ids++, repository, pull, pull_request_review_id: id, user, path, line, original_line: line, body },
       ...(to !== undefined && { in_reply_to_id: to }),
-      created_at: new Date().toISOString(),
+      created_at: nextInstant(),
     }
     this.comments.push(made)
     return made
   }
+}
+
+let last = 0
+
+/** Returns the time in ISO 8601, later than each before: what is written in the same millisecond keeps its order, too. */
+export function nextInstant(): string {
+  last = Math.max(Date.now(), last + 1)
+  return new Date(last).toISOString()
 }
 
 /** Returns a user whose id follows from the login. */

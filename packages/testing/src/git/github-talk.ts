@@ -1,6 +1,6 @@
 import { answerIssue, type ServedIssue } from './github-issues.ts'
 import { pageOf, type ServedAnswer, type ServedCall } from './github-pages.ts'
-import { userOf } from './github-reviews.ts'
+import { nextInstant, userOf } from './github-reviews.ts'
 
 interface ServedComment {
   readonly id: number
@@ -129,4 +129,4 @@ const missing = { status: 404, body: { message: 'Not Found' } }
 
 const shown = (comment: ServedComment) => ({ ...comment, html_url: `https://github.example/comments/${comment.id}` })
 
-const now = () => ({ created_at: new Date().toISOString() })
+const now = () => ({ created_at: nextInstant() })
