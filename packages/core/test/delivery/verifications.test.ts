@@ -245,7 +245,7 @@ describe('while a check runs', () => {
     const id = await verifying.ask()
     await verifying.when(id, atB)
     await worker.kill('SIGKILL')
-    const text = `update verifications set started_at = started_at - interval '1 day' where id = $1`
+    const text = `update verifications set started_at = started_at - interval '23 hours' where id = $1`
     await test.db.database.query(text, [id])
     worker = await startServiceProcess(variables())
     expect(await verifying.ended(id)).toMatchObject({ state: 'errored', error: { code: 'apply_failed' } })

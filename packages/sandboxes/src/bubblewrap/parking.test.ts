@@ -249,7 +249,7 @@ describe('a parked sandbox', () => {
   })
 
   it('may come from the pool, and be started by another process', async () => {
-    const agent = { command, env, cwd: insidePaths.workspace, line: 'echo ready' }
+    const agent = { command, env, cwd: insidePaths.workspace, line: ':' }
     const objects = await mkdtemp(join(tmpdir(), 'berth-objects-'))
     clean.push(() => rm(objects, { recursive: true, force: true }))
     await chmod(objects, 0o755)
