@@ -31,6 +31,8 @@ const log = { info: () => undefined, warn: console.error, error: console.error }
 const env = { PATH: '/usr/bin:/bin' }
 /** An agent that runs each line as a script, and says when it has. */
 const command = ['bash', '-c', 'while read -r line; do eval "$line"; echo done; done']
+/** Outlives the agent; until it has left the group of that, it ends with it. */
+const serving = '(setsid sleep 600 >/dev/null 2>&1 </dev/null &); until pgrep -x sleep >/dev/null; do :; done'
 const supervisor = [insidePaths.closedNode, `${insidePaths.bundles}/supervisor.js`]
 
 const clean: (() => Promise<unknown>)[] = []
@@ -170,7 +172,7 @@ for (const cgroups of [true, false]) {
       await worker.retire()
       expect(await driver.park('one', 0)).toBe(false)
 
-      await worker.run('(setsid sleep 600 >/dev/null 2>&1 </dev/null &); until pgrep -x sleep >/dev/null; do :; done')
+      await worker.run(serving)
       expect(await worker.park()).toBe(false)
       await worker.run('pkill sleep; echo there > /dev/shm/state')
       expect(await worker.park()).toBe(false)
@@ -316,7 +318,7 @@ describe('a parked sandbox', () => {
     const driver = createRemoteDriver(host, { commits: async () => [], write: async () => undefined })
     await driver.create({ ...specOf('one'), runtimeId: 'shell' })
     const worker = new Worker(driver, 'one')
-    await worker.run('echo kept > /workspace/file; (setsid sleep 600 >/dev/null 2>&1 </dev/null &)')
+    await worker.run(`echo kept > /workspace/file; ${serving}`)
     expect(await worker.park()).toBe(false)
     await worker.run('pkill sleep')
     await worker.retire()
