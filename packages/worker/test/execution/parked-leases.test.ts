@@ -50,13 +50,15 @@ async function output(session: Session, script: string): Promise<unknown> {
   return activitiesOf(run).at(-1)?.['output']
 }
 
-test('an idle sandbox has no process, and the next turn goes on in it', async () => {
+test.each([1, 2])('an idle sandbox has no process with %i workers, and the next turn goes on in it', async count => {
   const context = await work()
+  if (count > 1) await work()
   const { session } = await bench.sealed('shell', 'echo kept > file; echo kept > /tmp/file; echo kept > ~/file')
   const first = await lease(session)
   for (let turn = 0; turn < 2; turn += 1) {
     await comesTo(context, session, 'parked')
-    expect(await sandboxProcesses(bench.test.dataDir, first)).toEqual([])
+    // The outermost one ends behind the supervisor.
+    await until('no process', async () => (await sandboxProcesses(bench.test.dataDir, first)).length === 0)
     expect(JSON.stringify(await output(session, 'cat file /tmp/file ~/file'))).toContain('kept\\nkept\\nkept')
   }
   expect(await lease(session)).toBe(first)
@@ -129,15 +131,19 @@ test('a turn that comes in the moment of parking waits for it, and goes on', asy
   }
 })
 
-test('two workers of a host park and start a sandbox once', async () => {
-  const [context] = [await work(), await work()]
-  const { session } = await bench.sealed('shell', 'echo kept > file')
-  const first = await lease(session)
-  for (let turn = 0; turn < 2; turn += 1) {
-    await comesTo(context, session, 'parked')
-    expect(JSON.stringify(await output(session, 'cat file'))).toContain('kept')
-  }
-  expect(await lease(session)).toBe(first)
+test('an idle sandbox is parked although a sweep stops it while its agent ends', async () => {
+  const known = new Set<string>()
+  const driver = brokenDriver(real => ({
+    async attach(id, ...given) {
+      const stream = await real.attach(id, ...given)
+      // The first of a sandbox is its Run's.
+      if (known.has(id)) await real.freeze(id)
+      known.add(id)
+      return stream
+    },
+  }))
+  const context = await work({ driver })
+  await comesTo(context, (await bench.sealed('shell', 'true')).session, 'parked')
 })
 
 test('a terminal starts a parked sandbox, which stays as it is afterwards', async () => {
