@@ -219,8 +219,8 @@ export class Fleet implements AsyncDisposable {
     let refusal: unknown
     const check = async () => {
       if ((await this.run(session, runId)).endedAt === undefined) return false
-      // The service may die while the log is read; then the log is read again.
-      return endedRun(this.api, session, runId).catch(error => {
+      // The service may die while the log is read; then the log is read again, by the address that it has then.
+      return endedRun(this.api, session, runId, 0).catch(error => {
         refusal = error
         return rethrowInvalidLog(error)
       })
