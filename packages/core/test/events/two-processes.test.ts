@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type BerthClient, createClient, type Event, followSession } from '@berth/client'
 import { scriptedRuntimes } from '@berth/testing/agents/scripted-runtimes.ts'
@@ -8,6 +7,7 @@ import { createTenant } from '@berth/testing/api/tenant.ts'
 import { storedLog } from '@berth/testing/events/log-writer.ts'
 import { destroySandboxes } from '@berth/testing/faults/destroy-sandboxes.ts'
 import { runDirectory } from '@berth/testing/leaks/run-directory.ts'
+import { freePorts } from '@berth/testing/services/free-ports.ts'
 import { databaseUrl, shortFence, testVariables } from '@berth/testing/services/service.ts'
 import { type ServiceProcess, startServiceProcess } from '@berth/testing/services/service-process.ts'
 import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
@@ -69,14 +69,6 @@ async function advance(what: string, followers: readonly Follower[]): Promise<vo
   await until(what, () => followers.every(({ newest }, n) => newest > (before[n] ?? 0)), 40_000)
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise(resolve => server.close(resolve))
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
-
 /** Keeps a Session busy through whichever process answers. */
 async function keepWorking(db: TestDatabase, sessionId: string, clients: readonly BerthClient[], end: AbortSignal) {
   const anyOf = async <T>(ask: (client: BerthClient) => Promise<T>): Promise<T> => {
@@ -118,7 +110,7 @@ test('64 clients of two api processes see exactly the table, whichever process i
   const config = join(directory, 'berth.json')
   await writeFile(config, JSON.stringify({ runtimes: runtimes.slice(0, 1) }))
 
-  const ports = [await freePort(), await freePort()]
+  const ports = await freePorts(2)
   const blobs = `file:${join(directory, 'blobs')}`
   const shared = {
     ...testVariables,

@@ -1,10 +1,10 @@
 import { type ChildProcess, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { releaseVersion } from '@berth/platform/kit/version.ts'
+import { freePorts } from '@berth/testing/services/free-ports.ts'
 import { databaseUrl, testVariables } from '@berth/testing/services/service.ts'
 import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
 import { until } from '@berth/testing/until.ts'
@@ -30,7 +30,7 @@ async function startLoggingTo(descriptor: number): Promise<Started> {
   const dataDir = mkdtempSync(join(tmpdir(), 'berth-logging-'))
   stack.defer(() => rmSync(dataDir, { recursive: true }))
   const db = stack.use(await createTestDatabase())
-  const metricsPort = await freePort()
+  const [metricsPort] = await freePorts(1)
   const child = spawn(process.execPath, [MAIN], {
     env: {
       ...testVariables,
@@ -66,15 +66,6 @@ async function startLoggingTo(descriptor: number): Promise<Started> {
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address !== null ? address.port : 0
 }
 
 /** Sends requests that each log a long line. */

@@ -121,7 +121,7 @@ export class Fleet implements AsyncDisposable {
       const way = stack.use(await severable(postgres))
       ways.push(way)
       const variables = { ...shared, DATABASE_URL: databaseUrl(way), BERTH_ROLES: role, ...more }
-      return new Restartable(join(directory, name), variables, { maxHandovers: 1000 }, PATIENCE_MS)
+      return new Restartable(join(directory, name), variables, { maxHandovers: 1000 })
     }
     const named = (name: string, count: number, role: string) =>
       Promise.all(Array.from({ length: count }, (_, n) => placed(`${name}-${n + 1}`, role)))
@@ -169,27 +169,20 @@ export class Fleet implements AsyncDisposable {
     return new Fleet({ db, source, parts, blobs, apiKey: tenant.apiKey, opened: stack.move() })
   }
 
-  private constructor({
-    db,
-    source,
-    parts,
-    blobs,
-    apiKey,
-    opened,
-  }: {
-    db: PooledDatabase
-    source: RepositorySource
-    parts: FleetParts
-    blobs: S3Blobs
-    apiKey: string
-    opened: AsyncDisposableStack
-  }) {
-    this.db = db
-    this.source = source
-    this.#parts = parts
-    this.#blobs = blobs
-    this.#apiKey = apiKey
-    this.#opened = opened
+  private constructor(
+    made: Pick<Fleet, 'db' | 'source'> & {
+      readonly parts: FleetParts
+      readonly blobs: S3Blobs
+      readonly apiKey: string
+      readonly opened: AsyncDisposableStack
+    },
+  ) {
+    this.db = made.db
+    this.source = made.source
+    this.#parts = made.parts
+    this.#blobs = made.blobs
+    this.#apiKey = made.apiKey
+    this.#opened = made.opened
   }
 
   get api(): Api {

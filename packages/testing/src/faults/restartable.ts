@@ -2,8 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Fixed } from '@berth/platform/settings/fixed.ts'
 import { isRunning } from '@berth/platform/storage/embedded/process-stat.ts'
 import { type ServiceProcess, startServiceProcess } from '../services/service-process.ts'
-import { until } from '../until.ts'
 import { JumpingClock } from './jumping-clock.ts'
+
+/** Each takes seconds, and nothing is away for as long as all of them. */
+const TRIES = 60
 
 /** A process of the service that a test kills, freezes and misleads, and starts again. */
 export class Restartable {
@@ -11,19 +13,14 @@ export class Restartable {
   readonly #variables: Readonly<Record<string, string>>
   readonly #fixed: Partial<Fixed>
   readonly #clock: JumpingClock
-  readonly #patienceMs: number
   #running: ServiceProcess | null = null
 
-  /**
-   * @param dataDir its clock is kept beside it
-   * @param patienceMs how long a start may take, with all that is away meanwhile
-   */
-  constructor(dataDir: string, variables: Readonly<Record<string, string>>, fixed: Partial<Fixed>, patienceMs: number) {
+  /** @param dataDir its clock is kept beside it */
+  constructor(dataDir: string, variables: Readonly<Record<string, string>>, fixed: Partial<Fixed>) {
     this.dataDir = dataDir
     this.#fixed = fixed
     this.#clock = new JumpingClock(`${dataDir}.clock`)
     this.#variables = { ...variables, ...this.#clock.variables, BERTH_DATA_DIR: dataDir }
-    this.#patienceMs = patienceMs
   }
 
   get url(): string {
@@ -32,18 +29,19 @@ export class Restartable {
 
   /**
    * Tries again and again: the database may be away.
-   * @throws Error why the last try failed, once patience has run out
+   * @throws Error why the last try failed
    */
   async start(): Promise<void> {
     let refusal: unknown
-    const started = () =>
-      startServiceProcess(this.#variables, this.#fixed).catch(error => {
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const started = await startServiceProcess(this.#variables, this.#fixed).catch(error => {
         refusal = error
-        return false as const
       })
-    this.#running = await until('a process', started, this.#patienceMs).catch(cause => {
-      throw new Error(`${this.dataDir} does not start: ${refusal}`, { cause })
-    })
+      if (!started) continue
+      this.#running = started
+      return
+    }
+    throw new Error(`${this.dataDir} does not start: ${refusal}`, { cause: refusal })
   }
 
   /** Returns the last words of a process that has ended without being killed. */

@@ -5,6 +5,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { spawn } from '../../../../script/testing/spawn.ts'
+import { freePorts } from '../services/free-ports.ts'
 import { until } from '../until.ts'
 import type { TestDatabase } from './postgres.ts'
 
@@ -37,9 +38,10 @@ export async function startPgBouncer(
       from.pipe(to)
     }
   })
-  const upstream = await listen(relay)
+  await once(relay.listen(0, '127.0.0.1'), 'listening')
+  const upstream = (relay.address() as AddressInfo).port
   stack.defer(() => void relay.close())
-  const port = await freePort()
+  const [port = 0] = await freePorts(1)
 
   const directory = await mkdtemp(join(tmpdir(), 'berth-pgbouncer-'))
   stack.defer(() => rm(directory, { recursive: true }))
@@ -68,18 +70,4 @@ export async function startPgBouncer(
     url: `postgresql://${connection.user}@127.0.0.1:${port}/${connection.database}`,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
-}
-
-async function listen(server: ReturnType<typeof createServer>): Promise<number> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return (server.address() as AddressInfo).port
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  const port = await listen(server)
-  server.close()
-  await once(server, 'close')
-  return port
 }
