@@ -27,3 +27,12 @@ test('a minute in which the process did not run costs a tenth of a second of pat
   })
   expect(checks.indexOf(true)).toBe(90)
 })
+
+test('a pause that the caller makes itself counts whole', () => {
+  const isLongEnough = patience(1_000, 200)
+  const checks = Array.from({ length: 6 }, () => {
+    now += 220
+    return isLongEnough()
+  })
+  expect(checks.indexOf(true)).toBe(4)
+})

@@ -13,7 +13,7 @@ export async function until<T>(
   timeoutMs = 60_000,
   everyMs?: number,
 ): Promise<T> {
-  const isLongEnough = patience(timeoutMs)
+  const isLongEnough = patience(timeoutMs, everyMs)
   for (let checks = 0; ; checks += 1) {
     const seen = await check()
     if (seen !== undefined && seen !== false) return seen
