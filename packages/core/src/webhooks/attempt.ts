@@ -1,10 +1,9 @@
 import type { Clock } from '@berth/platform/kit/clock.ts'
 import type { Log } from '@berth/platform/kit/log.ts'
 import type { Network } from '@berth/platform/network/dial.ts'
-import type { MasterKey } from '@berth/platform/storage/master-key.ts'
 import type { Outcome } from './delivery.ts'
 import type { ClaimedDelivery } from './delivery-sql.ts'
-import { openSecret, signBody } from './endpoint-secret.ts'
+import { type EndpointSecrets, signBody } from './endpoint-secret.ts'
 import type { Poster } from './poster.ts'
 import { AttemptFailed, findAddresses } from './webhook-addresses.ts'
 import { nameOf, readWebhookUrl, type WebhookRules } from './webhook-url.ts'
@@ -13,7 +12,7 @@ import { nameOf, readWebhookUrl, type WebhookRules } from './webhook-url.ts'
 export interface AttemptContext {
   readonly clock: Clock
   readonly log: Log
-  readonly masterKey: MasterKey
+  readonly secrets: EndpointSecrets
   readonly rules: WebhookRules
   readonly network: Network
   readonly poster: Poster
@@ -54,14 +53,14 @@ export async function attempt(
 }
 
 async function send(
-  { clock, masterKey, rules, network, poster }: AttemptContext,
+  { clock, secrets, rules, network, poster }: AttemptContext,
   { endpoint_id, url: text, sealed_secret, content: body }: ClaimedDelivery,
   signal: AbortSignal,
 ): ReturnType<Poster['post']> {
   const read = readWebhookUrl(text, rules)
   if (read === null) throw new AttemptFailed('url_refused')
   const addresses = await findAddresses(read, rules, network, signal)
-  const signature = signBody(openSecret(masterKey, endpoint_id, sealed_secret), body, clock.now())
+  const signature = signBody(secrets.open(endpoint_id, sealed_secret), body, clock.now())
   const headers = { 'Content-Type': 'application/json', 'Svc-Signature': signature }
   return poster.post({ url: read.url, servername: nameOf(read), addresses, body, headers }, signal)
 }

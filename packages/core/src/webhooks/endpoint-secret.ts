@@ -9,9 +9,29 @@ const placeOf = (endpointId: string): string => `webhook-endpoint/${endpointId}`
 /** Seals the secret of an endpoint for its row. */
 export const sealSecret = (masterKey: MasterKey, endpointId: string, secret: string): Buffer =>
   masterKey.seal(secret, placeOf(endpointId))
-/** @throws UnsealError if another master key sealed it */
-export const openSecret = (masterKey: MasterKey, endpointId: string, sealed: Uint8Array): string =>
-  masterKey.open(sealed, placeOf(endpointId)).toString()
+
+/** Endpoints whose secrets stay opened; beyond, all are forgotten. */
+const MOST_OPENED = 1_000
+
+/** Opens the secrets of endpoints, each once as long as its row holds the same sealed bytes. */
+export class EndpointSecrets {
+  readonly #masterKey: MasterKey
+  readonly #opened = new Map<string, { readonly sealed: Uint8Array; readonly secret: string }>()
+
+  constructor(masterKey: MasterKey) {
+    this.#masterKey = masterKey
+  }
+
+  /** @throws UnsealError if another master key sealed it */
+  open(endpointId: string, sealed: Uint8Array): string {
+    const opened = this.#opened.get(endpointId)
+    if (opened !== undefined && Buffer.compare(opened.sealed, sealed) === 0) return opened.secret
+    const secret = this.#masterKey.open(sealed, placeOf(endpointId)).toString()
+    if (this.#opened.size >= MOST_OPENED) this.#opened.clear()
+    this.#opened.set(endpointId, { sealed, secret })
+    return secret
+  }
+}
 
 /**
  * Returns the value of `Svc-Signature` for a body.

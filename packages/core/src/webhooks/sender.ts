@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Loop } from '@berth/platform/kit/loop.ts'
 import type { Service } from '@berth/platform/kit/service.ts'
+import type { MasterKey } from '@berth/platform/storage/master-key.ts'
 import { logFailure } from '@berth/platform/storage/postgres/log-failure.ts'
 import { pollingMs } from '@berth/platform/storage/postgres/polling-ms.ts'
 import { topics } from '@berth/platform/storage/postgres/wakeups.ts'
@@ -15,6 +16,7 @@ import {
   findDueEndpoints,
   listWatchedOrganizations,
 } from './delivery-sql.ts'
+import { EndpointSecrets } from './endpoint-secret.ts'
 import { OutcomeWriter } from './outcome-writer.ts'
 
 /** Bounds of a process's sender. */
@@ -42,7 +44,8 @@ export const ATTEMPT_MS = 10_000
 /** Told of every attempt that ended. */
 export type Attempted = (outcome: Outcome, ended: 'pending' | 'succeeded' | 'failed') => void
 
-type SenderContext = AttemptContext & Pick<Context, 'db' | 'wakeups' | 'log'>
+type SenderContext = Omit<AttemptContext, 'secrets'> &
+  Pick<Context, 'db' | 'wakeups' | 'log'> & { readonly masterKey: MasterKey }
 
 interface Held {
   readonly endpointId: string
@@ -67,6 +70,7 @@ export class Sender implements Service {
   readonly #claiming: Loop
   readonly #renewing: Loop
   readonly #writer: OutcomeWriter
+  readonly #secrets: EndpointSecrets
   /** Ends of subscriptions, by organization. */
   readonly #watched = new Map<string, () => void>()
   #unsubscribe = () => {}
@@ -78,6 +82,7 @@ export class Sender implements Service {
     this.#context = context
     this.#limits = limits
     this.#attempted = attempted
+    this.#secrets = new EndpointSecrets(context.masterKey)
     const failed = (error: unknown) =>
       logFailure(context.log, error, {
         waiting: 'the database is away; webhooks continue once it is back',
@@ -179,7 +184,7 @@ export class Sender implements Service {
     const { claim, endpoint_id: endpointId, tries } = delivery
     const at = clock.now().toISOString()
     const began = performance.now()
-    const made = await attempt(this.#context, delivery, abort)
+    const made = await attempt({ ...this.#context, secrets: this.#secrets }, delivery, abort)
     const durationMs = Math.round(performance.now() - began)
     const endedAt = clock.now()
     if (made === null) {
