@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,10 +7,11 @@ import { type HostCacheBounds, HostFull } from '@berth/platform/storage/host-cac
 import { layerTree } from '@berth/sandboxes/bubblewrap/files/layer-above.ts'
 import { directoryTree } from '@berth/sandboxes/confined/directory-tree.ts'
 import type { LowerOwner, LowerTrees } from '@berth/sandboxes/driver.ts'
-import type { Tree } from '@berth/sandboxes/tree.ts'
 import { hostCache } from '@berth/testing/storage/host-cache.ts'
+import { until } from '@berth/testing/until.ts'
 import { owners, TreeLab } from '@berth/testing/workspaces/trees.ts'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { spawn } from '../../../../script/testing/spawn.ts'
 import { lendBaseline, sealNameOf } from './base-seals.ts'
 import { type CheckpointOrder, CheckpointTrees, isLiveCheckpoint } from './checkpoint-trees.ts'
 import { RestoreRefused } from './errors.ts'
@@ -199,39 +201,33 @@ describe.runIf(process.getuid?.() === 0)('the checkpoints of a host', () => {
     await trees.bases.provide(BASE, owner, workspaceLimits, never)
     change('echo changed > src/b; rm -r gone; mkdir new; echo x > new/x')
     const sealed = await lab.sealed('work')
-    const healthy = owner.layer
-    const killed = (reached: () => void) =>
-      new Promise<never>(() => {
-        reached()
-      })
-    /** Kills a process at a step of its tree program. */
-    const at = (step: 'start' | 'work' | 'end' | 'settled', reached: () => void): LowerOwner['layer'] => {
-      return async (...place) => {
-        const tree = await healthy(...place)
-        const run: Tree['run'] = async (...program) => {
-          if (step === 'start') return killed(reached)
-          const started = await tree.run(...program)
-          if (step === 'work') {
-            started.kill()
-            await started.ended
-            return killed(reached)
-          }
-          return { ...started, ended: step === 'end' ? started.ended.then(() => killed(reached)) : started.ended }
+    const program = `
+      import { FileBlobs } from '@berth/platform/storage/blobs/file-blobs.ts'
+      import { layerTree } from '@berth/sandboxes/bubblewrap/files/layer-above.ts'
+      import { hostCache } from '@berth/testing/storage/host-cache.ts'
+      import { CheckpointTrees } from '${new URL('./checkpoint-trees.ts', import.meta.url)}'
+      const { dir, tools, uid, step, order } = JSON.parse(process.argv[1])
+      const at = reached => reached === step && process.kill(process.pid, 'SIGKILL')
+      async function layer(directory, layers, baselines) {
+        const tree = await layerTree(tools, uid, { directory, layers, baselines })
+        at('start')
+        async function run(...program) {
+          const run = await tree.run(...program)
+          at('work')
+          return { ...run, ended: run.ended.finally(() => at('end')) }
         }
-        const settle: Tree['settle'] = async (...end) => {
-          await tree.settle(...end)
-          if (step === 'settled') await killed(reached)
-        }
-        return { run, settle }
+        return { ...tree, run, settle: (...end) => tree.settle(...end).finally(() => at('settled')) }
       }
-    }
-    for (const step of ['start', 'work', 'end', 'settled'] as const) {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      opened()
-        .trees.provide(orderOf(sealed), { ...owner, layer: at(step, resolve) }, never)
-        .catch(() => undefined)
-      await promise
-      expect(await cache.find(held[0] ?? '')).toBeNull()
+      const trees = new CheckpointTrees(hostCache(dir + '/trees'), await FileBlobs.open(dir + '/blobs'))
+      await trees.provide({ ...order, hold: async () => {} }, { uid, layer }, new AbortController().signal)`
+    for (const step of ['start', 'work', 'end', 'settled']) {
+      const order = { ...{ dir: lab.dir, tools: lab.tools, uid: owner.uid, step }, order: orderOf(sealed) }
+      const args = ['--input-type=module', '-e', program, JSON.stringify(order)]
+      await using child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+      expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
+      expect((await readdir(dir())).filter(name => name.startsWith('checkpoint-'))).toEqual([])
+      const mounted = ['-c', 'cat /proc/[0-9]*/mountinfo 2>/dev/null | grep -c "$0" || :', lab.dir]
+      await until('the end of its program', async () => execFileSync('sh', mounted, { encoding: 'utf8' }) === '0\n')
       const lower = (await opened().trees.provide(orderOf(sealed), owner, never)) ?? expect.unreachable()
       expect(layersOf(lower).slice(1)).toEqual([below])
       expect((await sealAgain(lower, sealed)).manifest.toString()).toBe(sealed.manifest.toString())

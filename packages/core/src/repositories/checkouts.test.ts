@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { lstat, mkdir, mkdtemp, readdir, realpath, rm, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,8 +10,10 @@ import type { LowerOwner } from '@berth/sandboxes/driver.ts'
 import { mountsBelow } from '@berth/sandboxes/linux/unmount-below.ts'
 import { commitTo, sampleRepository, tipOf } from '@berth/testing/git/repositories.ts'
 import { hostCache } from '@berth/testing/storage/host-cache.ts'
+import { until } from '@berth/testing/until.ts'
 import { listingOf } from '@berth/testing/workspaces/trees.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { spawn } from '../../../../script/testing/spawn.ts'
 import { confinedGitEnvironment } from '../git/git-environment.ts'
 import type { GitHost } from '../git-hosts/git-host.ts'
 import { type Checkout, Checkouts, isLiveCheckout } from './checkouts.ts'
@@ -202,39 +205,38 @@ describe.runIf(process.getuid?.() === 0)('the checkouts of a host', () => {
   })
 
   it('are made by the next process wherever one is killed, and what that has left goes', async () => {
-    const base = await tip()
-    await provide(open().checkouts, base)
-    const healthy = owner.run
-    /** What a process awaits when it is killed: nothing that it would do afterwards happens. */
-    const killed = (reached: () => void) =>
-      new Promise<never>(() => {
-        reached()
-      })
-    type Kill = (reached: () => void) => LowerOwner['run']
-    const kills: readonly Kill[] = [
-      reached => () => killed(reached),
-      reached =>
-        async (...program) => {
-          // A confined program ends with the process that started it.
-          const run = await healthy(...program)
-          run.kill()
-          await run.ended
-          return killed(reached)
-        },
-      reached =>
-        async (...program) => {
-          const run = await healthy(...program)
-          return { ...run, ended: run.ended.then(() => killed(reached)) }
-        },
-    ]
-    for (const [index, kill] of kills.entries()) {
-      const commit = await change({ [`of-${index}`]: 'x', 'greet.sh': null })
-      await mirrors.provide(commit, signal)
-      const { promise, resolve } = Promise.withResolvers<void>()
-      owner = { ...owner, run: kill(resolve) }
-      provide(open().checkouts, commit).catch(() => undefined)
-      await promise
-      owner = { ...owner, run: healthy }
+    await provide(open().checkouts, await tip())
+    // Where it gets SIGKILL: before git, as soon as git has written that path, or once git has ended.
+    const moments = ['', 'project/.git', 'project/.git/packed-refs', 'project/new', 'ended']
+    const modules = ['./checkouts.ts', './mirrors.ts'].map(path => new URL(path, import.meta.url).href)
+    const program = `
+      import { existsSync } from 'node:fs'
+      import { lowerScripts } from '@berth/sandboxes/bubblewrap/files/lower-script.ts'
+      import { hostCache } from '@berth/testing/storage/host-cache.ts'
+      import { Checkouts } from '${modules[0]}'
+      import { Mirrors } from '${modules[1]}'
+      const { dir, uid, moment, refs, ...order } = JSON.parse(process.argv[1])
+      const mirrors = new Mirrors(dir + '/mirrors', 1024 ** 3)
+      const start = lowerScripts({ uid, objects: id => mirrors.directoryOf(id) })
+      const die = () => process.kill(process.pid, 'SIGKILL')
+      async function run(directory, ...program) {
+        if (moment === '') die()
+        const run = await start(directory, ...program)
+        const look = () => (existsSync(directory + '/workspace/' + moment) ? die() : setImmediate(look))
+        look()
+        return { ...run, ended: run.ended.finally(die) }
+      }
+      const names = async () => ({ branch: 'main', originUrl: null, refs: Buffer.from(refs) })
+      const signal = AbortSignal.timeout(60_000)
+      await new Checkouts(hostCache(dir + '/trees')).provide({ ...order, names }, { uid, run }, signal)`
+    for (const [index, moment] of moments.entries()) {
+      const commit = await change({ new: `of ${index}`, 'greet.sh': null })
+      const refs = `${commit.oid} refs/heads/main\n${commit.oid} refs/remotes/origin/main\n`
+      const order = { dir, uid: UID, moment, refs, commit, mirror: await mirrors.provide(commit, signal) }
+      const args = ['--input-type=module', '-e', program, JSON.stringify(order)]
+      await using child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+      expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
+      await until('the end of git', async () => spawnSync('pgrep', ['-u', String(UID)]).status === 1)
       const checkout = await provide(open().checkouts, commit)
       expect(checkout.origin).toBe('derived')
       const seen = await shown(checkout, commit, 'git rev-parse HEAD; git status --short; ls greet.sh 2>/dev/null; :')
@@ -242,10 +244,10 @@ describe.runIf(process.getuid?.() === 0)('the checkouts of a host', () => {
       expect(await mountsBelow(dir)).toEqual([])
     }
     const left = async () => (await entries()).filter(name => name.startsWith('new-'))
-    expect(await left()).toHaveLength(kills.length)
-    const layers = (await entries()).length - kills.length
+    expect(await left()).toHaveLength(moments.length)
+    const layers = (await entries()).length - moments.length
     await age()
-    expect(await open().cache.tidy(isLiveCheckout, signal)).toBe(kills.length)
+    expect(await open().cache.tidy(isLiveCheckout, signal)).toBe(moments.length)
     expect([await left(), (await entries()).length]).toEqual([[], layers])
   })
 
