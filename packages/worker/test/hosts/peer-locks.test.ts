@@ -87,19 +87,11 @@ it('ends the row of a worker whose connection fell and whose row is written no m
   expect([await ended(), woken]).toEqual([['dead'], 1])
 })
 
-it('leaves a worker alone that only lost its connection', async () => {
+it.each(['cut', 'hung'])('leaves one that is %s alone: its row is written, or lapses by itself', async how => {
   await worker('one')
-  await worker('cut')
+  await worker(how, { beats: how === 'cut' })
   await settled(2)
   await db.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'cut'")
-  await verdicts()
-  expect(await ended()).toEqual([])
-})
-
-it('leaves a hung worker, which keeps its connection, to the lapse of its row', async () => {
-  await worker('one')
-  await worker('hung', { beats: false })
-  await settled(2)
   await verdicts()
   expect(await ended()).toEqual([])
 })
@@ -119,12 +111,7 @@ it('takes none of ten workers for dead when the database is restarted beside the
   const before = postgres.pid
   process.kill(before, 'SIGINT')
   await until('another server', async () => postgres.pid !== before)
-  await until('the locks', () =>
-    holders().then(
-      count => count === 10,
-      () => false,
-    ),
-  )
+  await until('the locks', async () => (await holders().catch(() => 0)) === 10)
   await verdicts()
   expect(await ended()).toEqual([])
 })
