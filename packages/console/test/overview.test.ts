@@ -63,7 +63,8 @@ describe('the overview of a Session', () => {
   })
 })
 
-const noTime = { modelMs: 0, peopleMs: 0, toolsMs: 0, platformMs: 0, queueMs: 0, sandboxMs: 0, agentStartMs: 0 }
+const noStart = { queueMs: 0, sandboxMs: 0, agentStartMs: 0 }
+const noTime = { modelMs: 0, peopleMs: 0, toolsMs: 0, platformMs: 0, ...noStart, sealMs: 0 }
 
 describe('the cost of a Session', () => {
   it('counts what its active Run has spent, beside what a Run may spend', async () => {
@@ -123,16 +124,17 @@ describe('the cost of a Session', () => {
 
   it('is that of its Runs once they have ended', async () => {
     const session = await api.createSession({}, 'a')
+    const time = { ...noTime, modelMs: 70_000, sealMs: 40 }
     await accounts.test.db.database.query(
       `update runs set status = 'completed', ended_at = now(), cost_usd = 1.5, cost_complete = true, usage = $2, time = $3 where id = $1`,
-      [session.activeRunId, { ...noUsage, inputTokens: 8, cachedInputTokens: 6 }, { ...noTime, modelMs: 70_000 }],
+      [session.activeRunId, { ...noUsage, inputTokens: 8, cachedInputTokens: 6 }, time],
     )
     expect((await api.get(`/cloud/sessions/${session.id}/cost`)).body).toEqual({
       costUsd: 1.5,
       costComplete: true,
       usage: { ...noUsage, inputTokens: 8, cachedInputTokens: 6 },
       cacheHitRatio: 0.75,
-      time: { ...noTime, modelMs: 70_000 },
+      time,
       run: null,
       near: [],
     })

@@ -102,6 +102,9 @@ export const timeField = {
         queueMs: Milliseconds('Part of `platformMs`: no worker had it.'),
         sandboxMs: Milliseconds('Part of `platformMs`: its sandbox was made, restored and set up.'),
         agentStartMs: Milliseconds('Part of `platformMs`: the rest until its agent had the prompt.'),
+        sealMs: Type.Optional(
+          Milliseconds('In none of these, since it follows the end: its work was sealed. Absent before that is over.'),
+        ),
       },
       { description: 'Milliseconds from its admission to its end; absent before the end.', ...open },
     ),

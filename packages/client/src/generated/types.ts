@@ -2717,6 +2717,8 @@ export interface Run {
     sandboxMs: number
     /** Part of `platformMs`: the rest until its agent had the prompt. */
     agentStartMs: number
+    /** In none of these, since it follows the end: its work was sealed. Absent before that is over. */
+    sealMs?: number
   }
   result?: {
     summary?: string
@@ -2929,6 +2931,8 @@ export interface SessionCost {
     sandboxMs: number
     /** Part of `platformMs`: the rest until its agent had the prompt. */
     agentStartMs: number
+    /** In none of these, since it follows the end: its work was sealed. Absent before that is over. */
+    sealMs?: number
   }
   /** The active Run. */
   run: null | {

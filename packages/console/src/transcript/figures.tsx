@@ -34,6 +34,7 @@ export function Figures({ of }: { of: Pick<Run, 'costUsd' | 'costComplete' | 'us
             formatDuration(Math.max(0, time.platformMs - time.queueMs - time.sandboxMs - time.agentStartMs)),
           ],
         ] as const)),
+    ...(time?.sealMs === undefined ? [] : [['of the seal, after the end', formatDuration(time.sealMs)] as const]),
   ]
   return (
     <dl className="grid grid-cols-[1fr_auto] gap-x-4 gap-y-1 text-xs">

@@ -12,7 +12,7 @@ import { findLiveLease, type LeaseRow } from '@berth/core/sessions/leases/lease-
 import { appendEvents } from '@berth/core/sessions/log/append.ts'
 import type { EventDraft } from '@berth/core/sessions/log/envelope.ts'
 import { releaseFence } from '@berth/core/sessions/runs/fence-sql.ts'
-import { findRun } from '@berth/core/sessions/runs/run-sql.ts'
+import { findRun, recordSealTime } from '@berth/core/sessions/runs/run-sql.ts'
 import { markChanged } from '@berth/core/sessions/session/session-sql.ts'
 import { allSettled } from '@berth/platform/kit/all-settled.ts'
 import { DatabaseUnavailable } from '@berth/platform/storage/postgres/database-errors.ts'
@@ -52,6 +52,7 @@ export async function sealRun(context: ExecutionContext, claim: RunClaim, signal
     }
     const omissions = [...(sealed?.omissions ?? []), ...unreviewed]
     if (omissions.length > 0) await appendEvents(tx, claim, omissions, now)
+    await recordSealTime(tx, claim, claim.runId, now)
     await releaseFence(tx, claim)
   })
   if (sealed?.checkpoint === undefined) log.warn({ runId: claim.runId }, 'a run was not sealed')

@@ -41,6 +41,7 @@ describe('a Run that ends', () => {
     const { run } = await test.api.submitTurn(at.session.id, 'printf "a\\nb\\n" > new; rm README.md')
     await test.api.runEnded(at.session.id, run.id)
     await at.shell('true')
+    expect(await test.api.run(at.session.id, run.id)).toMatchObject({ time: { sealMs: expect.any(Number) } })
     const [created, ...more] = revisionsIn(await logOf(at))
     expect(more).toEqual([])
     const { revision, files, additions, deletions } = created?.data ?? {}

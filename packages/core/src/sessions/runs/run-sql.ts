@@ -148,6 +148,17 @@ export async function requeueRun(
   })
 }
 
+/** Adds to an ended Run's time that its work was sealed until now: the Session's next Run waits for that. */
+export async function recordSealTime(tx: Queryable, key: SessionKey, runId: string, now: Date): Promise<void> {
+  await tx.query({
+    text: `
+      update runs set time = time || jsonb_build_object('sealMs',
+        greatest(0, round(1000 * extract(epoch from $4::timestamptz - ended_at)))::bigint)
+      where organization_id = $1 and session_id = $2 and id = $3`,
+    values: [key.organizationId, key.sessionId, runId, now],
+  })
+}
+
 /** Returns true if another Run has begun since the Session began, or was reset: its work is lost with the sandbox. */
 export async function hasEarlierWork(db: Queryable, key: SessionKey, runId: string | null): Promise<boolean> {
   return await queryAny(db, {

@@ -748,7 +748,8 @@ comment on column runs.awaited_ms is 'Time in which a Run waits for people is no
 comment on column runs.event_count is 'Events that its agent has put into the log, counted with the reading that commits them: '
   'a worker that takes over goes on counting from here.';
 comment on column runs.dropped_events is 'Left out once the budget was spent; the end of the Run says so.';
-comment on column runs.time is 'Milliseconds of models, people, tools and the platform, at its end: usage is summed up later.';
+comment on column runs.time is 'Milliseconds of models, people, tools and the platform, at its end: usage is summed up later, and '
+  'the time of the seal is added once that is over.';
 comment on column runs.output is 'It satisfies the Turn''s schema. Text: members keep the order in which the agent gave them.';
 comment on column runs.due_at is 'Not claimed before: an attempt that was lost is not started again at once.';
 create unique index runs_active on runs (organization_id, session_id) where ended_at is null;

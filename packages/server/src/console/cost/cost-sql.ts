@@ -8,8 +8,9 @@ import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 const kinds = Object.keys(noUsage) as (keyof GatewayUsage)[]
 const sums = kinds.map(kind => `coalesce(sum((usage ->> '${kind}')::bigint), 0)::bigint as "${kind}"`)
 
-const times = ['modelMs', 'peopleMs', 'toolsMs', 'platformMs', 'queueMs', 'sandboxMs', 'agentStartMs'] as const
-const noTime = { modelMs: 0, peopleMs: 0, toolsMs: 0, platformMs: 0, queueMs: 0, sandboxMs: 0, agentStartMs: 0 }
+const parts = ['queueMs', 'sandboxMs', 'agentStartMs', 'sealMs'] as const
+const times = ['modelMs', 'peopleMs', 'toolsMs', 'platformMs', ...parts] as const
+const noTime = Object.fromEntries(times.map(name => [name, 0])) as Record<(typeof times)[number], number>
 
 interface Spent extends GatewayUsage {
   readonly usd: number
