@@ -1,4 +1,5 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash, randomInt, randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Event, Run, Session, TurnAdmission } from '@berth/contract'
 import { mintRuntimeCredential } from '@berth/core/identity/runtime-credentials/runtime-credential.ts'
 import { activitiesOf, type EndedRun } from '../runs/ended-run.ts'
@@ -37,7 +38,15 @@ export class Course {
 
   async sail(storm: AbortSignal): Promise<void> {
     this.#storm = storm
-    while (!storm.aborted) await this.#turnstile.pass(async () => storm.aborted || (await this.#turn()))
+    while (!storm.aborted) await this.#turnstile.pass(async () => storm.aborted || (await this.#turnAndRest(storm)))
+  }
+
+  /** Now and then gives the next Turn soon, while the sandbox is there or parked. */
+  async #turnAndRest(storm: AbortSignal): Promise<void> {
+    await this.#turn()
+    if (randomInt(4) > 0) return
+    await sleep(randomInt(10_000), undefined, { signal: storm }).catch(() => undefined)
+    if (!storm.aborted) await this.#turn()
   }
 
   /** Runs one more Turn after the faults have ended, and looks at the whole log again. */

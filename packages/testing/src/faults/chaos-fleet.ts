@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Run, Session } from '@berth/contract'
 import { S3Blobs } from '@berth/platform/storage/blobs/s3-blobs.ts'
@@ -8,6 +9,7 @@ import { startEmbeddedPostgres } from '@berth/platform/storage/embedded/embedded
 import { isRunning } from '@berth/platform/storage/embedded/process-stat.ts'
 import { migrate } from '@berth/platform/storage/postgres/migrate.ts'
 import { openDatabase, type PooledDatabase } from '@berth/platform/storage/postgres/pool.ts'
+import { hostNames } from '@berth/sandboxes/leases/lease-files.ts'
 import { scriptedRuntimes } from '../agents/scripted-runtimes.ts'
 import { type Answer, Api } from '../api/api.ts'
 import { createTenant } from '../api/tenant.ts'
@@ -41,13 +43,14 @@ import { SmallDisk } from './small-disk.ts'
 
 const settings = {
   BERTH_FENCE_SECONDS: String(FENCE_SECONDS),
-  // bound: leases are to end amid the faults
-  BERTH_LEASE_IDLE_SECONDS: '3',
   BERTH_SANDBOX_MEMORY_BYTES: String(512 * 1024 ** 2),
   BERTH_SANDBOX_DISK_BYTES: String(256 * 1024 ** 2),
   // A kill meets sandboxes that stand ready too.
   BERTH_POOL_MOST: '1',
 }
+
+/** Of two workers one has leases that end amid the faults, and the other one has leases that are parked and woken first. */
+const idling = (n: number) => ({ BERTH_LEASE_IDLE_SECONDS: n % 2 === 0 ? '3' : '30' })
 
 /**
  * Deadline of any operation while parts of the service are away now and then. On a busy machine each start of a process takes
@@ -121,17 +124,17 @@ export class Fleet implements AsyncDisposable {
       const way = stack.use(await severable(postgres))
       ways.push(way)
       const variables = { ...shared, DATABASE_URL: databaseUrl(way), BERTH_ROLES: role, ...more }
-      return new Restartable(join(directory, name), variables, { maxHandovers: 1000 })
+      return new Restartable(join(directory, name), variables, { maxHandovers: 1000, agentIdleMs: 2000 })
     }
     const named = (name: string, count: number, role: string) =>
-      Promise.all(Array.from({ length: count }, (_, n) => placed(`${name}-${n + 1}`, role)))
+      Promise.all(Array.from({ length: count }, (_, n) => placed(`${name}-${n + 1}`, role, idling(n))))
     const fronts = await named('api', apis, 'api')
     const hosts = await named('host', workers, 'worker,gateway')
     const ports = await freePorts(takers)
     const taking = await Promise.all(
       ports.map((port, n) =>
         placed(`taker-${n + 1}`, 'worker,gateway', {
-          ...{ BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: String(port) },
+          ...{ ...idling(n), BERTH_COMPUTE: 'remote', BERTH_HOSTS_PORT: String(port) },
         }),
       ),
     )
@@ -260,10 +263,27 @@ export class Fleet implements AsyncDisposable {
     }
   }
 
-  /** Returns the driver of each sandbox that was made. */
-  async drivers(): Promise<readonly string[]> {
-    const { rows } = await this.db.query<{ driver: string }>('select driver from leases')
-    return rows.map(({ driver }) => driver)
+  /** Returns the driver of each sandbox that was made, and the name of the tree that it lay over, if it did. */
+  async leases(): Promise<readonly { readonly driver: string; readonly tree: string | null }[]> {
+    return (await this.db.query<{ driver: string; tree: string | null }>('select driver, tree from leases')).rows
+  }
+
+  /** Counts the notes of parked sandboxes that appear, and those that go while the lease lives, until the signal. */
+  async countParked(counts: { parked: number; woken: number }, signal: AbortSignal): Promise<void> {
+    let known = new Set<string>()
+    while (!signal.aborted) {
+      const places = placesOf(this.#parts).map(dataDir => join(dataDir, 'leases'))
+      const leases = await Promise.all(
+        places.map(async place => (await readdir(place).catch(() => [])).map(id => join(place, id))),
+      )
+      const parked = new Set(leases.flat().filter(path => existsSync(join(path, 'host', hostNames.parked))))
+      const gone = [...known.difference(parked)].map(path => basename(path))
+      const live = 'select from leases where id = any($1::uuid[]) and ended_at is null'
+      counts.parked += parked.difference(known).size
+      if (gone.length > 0) counts.woken += (await this.db.query(live, [gone]).catch(() => null))?.rowCount ?? 0
+      known = parked
+      await sleep(POLL_MS, undefined, { signal }).catch(() => undefined)
+    }
   }
 
   async proveNoStrays(): Promise<void> {

@@ -39,6 +39,10 @@ export interface ChaosReport {
   readonly neverSealed: number
   /** Number of sandboxes that were made, by driver. */
   readonly sandboxes: Readonly<Record<string, number>>
+  /** Number of them over a tree that their host kept: a checkout, or a checkpoint that was restored. */
+  readonly layers: Readonly<Record<string, number>>
+  /** How often a sandbox was parked, and how often one was woken, as far as a look at intervals sees it. */
+  readonly parking: { readonly parked: number; readonly woken: number }
   /** Number of Events of all logs. */
   readonly events: number
   /** Number of sealed blobs that were read back. */
@@ -81,8 +85,8 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
     options.works.every(each =>
       courses.some(({ name, course }) => name === each && course.ended.includes('completed')),
     ) &&
-    (await fleet.drivers().then(
-      made => drivers.every(each => made.includes(each)),
+    (await fleet.leases().then(
+      made => drivers.every(each => made.some(({ driver }) => driver === each)),
       () => false,
     ))
   const lasting = (async () => {
@@ -91,10 +95,12 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
     over.abort()
   })().catch(ignored)
   const striking = fleet.strike(options.faults, everyMs, storm, { log, failed }).catch(failed)
+  const parking = { parked: 0, woken: 0 }
+  const counting = fleet.countParked(parking, storm)
   const sailing = courses.map(({ course }) => course.sail(storm).catch(failed))
   await orAborted(Promise.all(sailing), interruption).catch(ignored)
   // A fault that is under way restores what it took away, and may start a process again.
-  await Promise.all([striking, lasting])
+  await Promise.all([striking, lasting, counting])
   interruption.throwIfAborted()
   log('calm')
   await orAborted(Promise.all(courses.map(({ course }) => course.prove().catch(failed))), interruption)
@@ -103,6 +109,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   )
   const questions = count(closed.map(({ ended }) => ended))
   if (questions['open'] !== undefined) failed(`questions are still open: ${JSON.stringify(questions)}`)
+  const leases = await fleet.leases()
   const blobs = await fleet.proveBlobs().catch(failed)
   await fleet.proveNoStrays().catch(failed)
   const { rows: logged } = await fleet.db.query<{ count: number }>('select count(*)::integer as count from events')
@@ -114,7 +121,9 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
     questions,
     presentedFiles: courses.reduce((sum, { course }) => sum + course.presented, 0),
     neverSealed: courses.reduce((sum, { course }) => sum + course.neverSealed, 0),
-    sandboxes: count(await fleet.drivers()),
+    sandboxes: count(leases.map(({ driver }) => driver)),
+    layers: count(leases.flatMap(({ tree }) => tree?.split('-', 1) ?? [])),
+    parking,
     events: logged[0]?.count ?? 0,
     blobs: blobs ?? 0,
   }
