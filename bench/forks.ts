@@ -1,5 +1,5 @@
 // Measures how long a fork of a Session on a repository of many files takes from the `PUT` of its Turn to its first model
-// request: the first fork of a checkpoint, the next ones, and the last of ten at once. Then the same with a host that keeps
+// request: the first fork of a checkpoint, the next ones, and the last of ten at once, beside ten empty Sessions at once. Then the same with a host that keeps
 // no trees, where each fork unpacks its checkpoint. Run as: node bench/forks.ts [rounds] [files]
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -77,10 +77,15 @@ async function measure(keeps: boolean) {
     await turn(parent)
     await untilIdle(call, parent)
   }
+  const empty = async () => {
+    const id = randomUUID()
+    await call('PUT', `/v1/sessions/${id}`, {})
+    return id
+  }
   const fork = async () => (await call<{ session: Session }>('POST', `/v1/sessions/${parent}/forks`, {})).session.id
   /** @returns milliseconds until the last of so many forks has asked its model */
-  const start = async (count: number) => {
-    const ids = await Promise.all(Array.from({ length: count }, fork))
+  const start = async (count: number, make = fork) => {
+    const ids = await Promise.all(Array.from({ length: count }, make))
     const last = model.next(count)
     const begunAt = Date.now()
     await Promise.all(ids.map(turn))
@@ -93,25 +98,29 @@ async function measure(keeps: boolean) {
     await sleep(4000)
     return ms
   }
-  const [first, again]: number[][] = [[], []]
+  const [first, again] = [[] as number[], [] as number[]]
   for (let round = 0; round < rounds; round += 1) {
     await change(round)
     await sleep(2000)
-    first?.push(await start(1))
-    again?.push(await start(1))
+    first.push(await start(1))
+    again.push(await start(1))
   }
-  const ten: number[] = []
-  for (let round = 0; round < 2; round += 1) ten.push(await start(AT_ONCE))
-  return { firstMs: median(first ?? []), againMs: median(again ?? []), tenMs: median(ten) }
+  const [ten, tenEmpty] = [[] as number[], [] as number[]]
+  for (let round = 0; round < 3; round += 1) {
+    tenEmpty.push(await start(AT_ONCE, empty))
+    ten.push(await start(AT_ONCE))
+  }
+  return { firstMs: median(first), againMs: median(again), tenMs: median(ten), emptyMs: median(tenEmpty) }
 }
 
 const kept = await measure(true)
 const unpacked = await measure(false)
-for (const [title, { firstMs, againMs, tenMs }] of Object.entries({ kept, unpacked })) {
-  process.stdout.write(`${title}: first ${firstMs} ms, again ${againMs} ms, last of ${AT_ONCE} at once ${tenMs} ms\n`)
+for (const [title, { firstMs, againMs, tenMs, emptyMs }] of Object.entries({ kept, unpacked })) {
+  process.stdout.write(`${title}: first ${firstMs} ms, again ${againMs} ms, last of ${AT_ONCE} at once ${tenMs} ms`)
+  process.stdout.write(`; of ${AT_ONCE} empty Sessions at once ${emptyMs} ms\n`)
 }
 printBounds({
   first_ms: [kept.firstMs, 500],
   again_ms: [kept.againMs, 250],
-  ten_ratio: [kept.tenMs / kept.againMs, 3],
+  ten_to_empty_ratio: [kept.tenMs / kept.emptyMs, 1.5],
 })
