@@ -44,7 +44,7 @@ async function content(context: Context, row: ArtifactRow, headers: Headers): Pr
   const length = range === null ? row.size_bytes : range.end - range.start + 1
   return {
     status: range === null ? 200 : 206,
-    bytes: range === null ? whole : Readable.from(cutRange(whole, range)),
+    bytes: range === null ? whole : cut(whole, range),
     headers: {
       ...shared,
       'content-type': 'application/octet-stream',
@@ -60,3 +60,7 @@ const single = (header: string | string[] | undefined) => (typeof header === 'st
 function outside(sizeBytes: number): ApiError {
   return refusal('range_not_satisfiable', {}, undefined, { 'content-range': `bytes */${sizeBytes}` })
 }
+
+/** Returns a range of a content. The content ends with it, also if nobody has read a byte of it. */
+const cut = (whole: Readable, range: Parameters<typeof cutRange>[1]): Readable =>
+  Readable.from(cutRange(whole, range)).once('close', () => whole.destroy())
