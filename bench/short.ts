@@ -1,14 +1,15 @@
 // Measures what a person waits for in short requests: reading a Session and a page of 100 Events at 100 requests a second,
-// beside a bare Fastify route with the same query, in turns; from an append to the frame at a stream; and from an append to the
+// beside a bare route with the same query, in turns; from an append to the frame at a stream; and from an append to the
 // receipt of its webhook: alone, beside a receiver that never answers, and beside one that refuses connections.
 // Run as: node bench/short.ts [seconds]
 import { randomBytes, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import fastify from 'fastify'
 import { appendEvents } from '../packages/core/src/sessions/log/append.ts'
 import { findSession } from '../packages/core/src/sessions/session/session-sql.ts'
 import { listEventsAfter } from '../packages/core/src/sessions/streams/event-sql.ts'
@@ -38,13 +39,14 @@ const [session] = await bench.newSessions(1)
 if (session === undefined) throw new Error('no session')
 const drafts = Array.from({ length: 200 }, () => ({ type: 'svc.run.progress', data: { note: 'x'.repeat(200) } }))
 await appendEvents(db, session, drafts, new Date())
-await using bare = fastify()
-bare.get('/session', () => findSession(db, session))
-bare.get('/page', async (_, reply) => {
+const bare = createServer(async ({ url }, response) => {
+  response.setHeader('content-type', 'application/json')
+  if (url === '/session') return void response.end(JSON.stringify(await findSession(db, session)))
   const events = await listEventsAfter(db, session, 0, 100)
-  return reply.type('application/json').send(`{"events":[${events.map(({ envelope }) => envelope).join(',')}]}`)
-})
-const bareUrl = await bare.listen({ port: 0, host: '127.0.0.1' })
+  response.end(`{"events":[${events.map(({ envelope }) => envelope).join(',')}]}`)
+}).listen(0, '127.0.0.1')
+await once(bare, 'listening')
+const bareUrl = `http://127.0.0.1:${(bare.address() as AddressInfo).port}`
 
 const figures: Record<string, [figure: number, bound: number]> = {}
 function note(name: string, ms: readonly number[], bounds: readonly [p50: number, p99: number]): void {
@@ -66,7 +68,7 @@ async function read(name: string, ours: string, theirs: string): Promise<void> {
   const start = performance.now()
   const requests: Promise<void>[] = []
   for (let n = 0; n < PER_SECOND * (seconds + 1); n += 1) {
-    await sleep(start + (n * 1000) / PER_SECOND - performance.now())
+    await sleep(Math.max(0, start + (n * 1000) / PER_SECOND - performance.now()))
     requests.push(get(n))
   }
   await Promise.all(requests)
@@ -99,4 +101,4 @@ for (const [n, name] of ['webhook', 'beside_silent', 'beside_closed'].entries())
   if (n > 0) await db.query('delete from webhook_endpoints where id = $1', [id])
 }
 printBounds(figures)
-for (const server of [lively, silent]) server.close().closeAllConnections()
+for (const server of [bare, lively, silent]) server.close().closeAllConnections()

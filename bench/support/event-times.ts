@@ -25,7 +25,7 @@ export async function timeEvents(
   const begun = new Map<string, number>()
   const start = performance.now()
   for (let n = 0; n < perSecond * seconds; n += 1) {
-    await sleep(start + (n * 1000) / perSecond - performance.now())
+    await sleep(Math.max(0, start + (n * 1000) / perSecond - performance.now()))
     const sessionId = sessions[n % sessions.length] ?? ''
     const at = performance.now()
     const drafts = [{ type: 'svc.run.started', data: { status: 'running', note: 'x'.repeat(200) } }]
