@@ -22,8 +22,9 @@ const together = chosen?.filter(file => !alone.some(each => each === file)) ?? t
 export default defineConfig({
   test: {
     globalSetup: ['packages/testing/src/services/bundles-setup.ts', 'packages/testing/src/storage/postgres-setup.ts'],
-    // Most of a test is waiting, so a worker more than there are cores keeps them busy. Two for each core took a third longer.
-    maxWorkers: availableParallelism() + 1,
+    // Much of a test is waiting: one worker more than there are cores left two of them idle for two fifths of a gate, two more
+    // keep them busy.
+    maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: CostliestFirst },
     projects: [
       ...(alone.length === 0 ? [] : [{ test: { ...shared, name: 'alone', include: alone } }]),
