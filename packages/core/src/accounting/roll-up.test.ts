@@ -2,19 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { usageGroupings as pageGroupings } from '@berth/contract'
 import { listDailyUsage } from '@berth/server/console/usage/usage-sql.ts'
 import { createTenant } from '@berth/testing/api/tenant.ts'
-import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
+import { afterAll, expect, test } from 'vitest'
 import { rollUpUsage } from './roll-up.ts'
 import { reportUsage, usageGroupings } from './usage-report.ts'
 
-let made: TestDatabase
-let organizationId: string
 const { signal } = new AbortController()
 const [from, until] = [new Date('2026-01-01'), new Date('2026-02-01')]
-beforeAll(async () => {
-  made = await createTestDatabase()
-  organizationId = (await createTenant(made.database)).organizationId
-})
+const made = await createTestDatabase()
+const organizationId = (await createTenant(made.database)).organizationId
 afterAll(() => made[Symbol.asyncDispose]())
 
 /** Stores requests over ten days: of three people and none, with and without a known cost, some failed or left open. */

@@ -1,17 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { createTenant } from '@berth/testing/api/tenant.ts'
-import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
-import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
+import { afterAll, describe, expect, it, test } from 'vitest'
 import { forgetBuckets } from '../identity/guard/forget-buckets.ts'
 import { forgetRuntimeCredentials } from '../identity/runtime-credentials/forget-runtime-credentials.ts'
 import { mintRuntimeCredential } from '../identity/runtime-credentials/runtime-credential.ts'
 import { doChore } from './chore.ts'
 import { readNamedBlobs } from './named-blobs.ts'
 
-let made: TestDatabase
-beforeAll(async () => {
-  made = await createTestDatabase()
-})
+const made = await createTestDatabase()
 afterAll(() => made[Symbol.asyncDispose]())
 
 describe('a chore', () => {

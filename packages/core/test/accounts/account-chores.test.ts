@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { createTenant } from '@berth/testing/api/tenant.ts'
-import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { accountChores } from '../../src/accounts/account-chores.ts'
 import { appendAudit, operator } from '../../src/accounts/audit/append.ts'
 import { issueInvitation } from '../../src/accounts/links/one-time-link.ts'
@@ -10,10 +10,7 @@ import { issueInvitation } from '../../src/accounts/links/one-time-link.ts'
 const DAY_MS = 86_400_000
 const now = new Date()
 const ago = (days: number) => new Date(now.getTime() - days * DAY_MS)
-let made: TestDatabase
-beforeAll(async () => {
-  made = await createTestDatabase()
-})
+const made = await createTestDatabase()
 afterAll(() => made[Symbol.asyncDispose]())
 
 const doAll = async (days: number) => {

@@ -1,13 +1,10 @@
-import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
+import { afterAll, describe, expect, it } from 'vitest'
 import { appendAudit, operator } from '../../src/accounts/audit/append.ts'
 
-let db: TestDatabase
-beforeAll(async () => {
-  db = await createTestDatabase()
-  const entry = { organizationId: null, actor: operator, action: 'person.disabled', outcome: 'done' } as const
-  await appendAudit(db.database, { ...entry, target: 'person/1', details: { reason: 'left' } }, new Date())
-})
+const db = await createTestDatabase()
+const entry = { organizationId: null, actor: operator, action: 'person.disabled', outcome: 'done' } as const
+await appendAudit(db.database, { ...entry, target: 'person/1', details: { reason: 'left' } }, new Date())
 afterAll(() => db[Symbol.asyncDispose]())
 
 describe('the audit log', () => {

@@ -1,14 +1,11 @@
 import { startSigner } from '@berth/testing/accounts/signer.ts'
-import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
+import { afterAll, expect, it } from 'vitest'
 import { openTokenVerifier } from '../../src/identity/tokens/token-verifier.ts'
 
 const authUrl = 'http://localhost'
 const subject = '0b8a4c9e-3f1d-4a57-9c1e-2f6d7e8a9b0c'
-let made: TestDatabase
-beforeAll(async () => {
-  made = await createTestDatabase()
-})
+const made = await createTestDatabase()
 afterAll(() => made[Symbol.asyncDispose]())
 
 it('tokens of a key that was removed are none a minute later, even those that were verified before', async () => {

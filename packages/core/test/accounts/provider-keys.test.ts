@@ -1,17 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { MasterKey } from '@berth/platform/storage/master-key.ts'
 import { silentLog } from '@berth/testing/services/log.ts'
-import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
 import Fastify from 'fastify'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { mountSignIn } from '../../src/accounts/sign-in/sign-in.ts'
 import { SigningKeys } from '../../src/accounts/signing/signing-keys.ts'
 
 const day = 86_400_000
-let made: TestDatabase
-beforeAll(async () => {
-  made = await createTestDatabase()
-})
+const made = await createTestDatabase()
 afterAll(() => made[Symbol.asyncDispose]())
 
 it('the provider publishes a new key before it signs, signs with it in its time, and drops the old one', async () => {

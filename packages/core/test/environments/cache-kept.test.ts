@@ -1,16 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { createTenant } from '@berth/testing/api/tenant.ts'
-import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { type CacheScope, listCaches, putCache, useCache } from '../../src/environments/cache/cache-sql.ts'
 import { environmentChores } from '../../src/environments/environment-chores.ts'
 import { readNamedBlobs } from '../../src/housekeeping/named-blobs.ts'
 
-let db: TestDatabase
-beforeAll(async () => {
-  db = await createTestDatabase()
-})
+const db = await createTestDatabase()
 afterAll(() => db[Symbol.asyncDispose]())
 
 const day = (number: number) => new Date(Date.UTC(2026, 0, number))

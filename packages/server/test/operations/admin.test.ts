@@ -1,19 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { findRunBudgets } from '@berth/core/sessions/runs/run-budgets.ts'
-import { createTenant, type Tenant } from '@berth/testing/api/tenant.ts'
+import { createTenant } from '@berth/testing/api/tenant.ts'
 import { databaseUrl } from '@berth/testing/services/service.ts'
-import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
+import { afterAll, describe, expect, it } from 'vitest'
 import { setBudgets, setQuota } from '../../src/admin/spending.ts'
 
-let db: TestDatabase
-let tenant: Tenant
-let variables: Record<string, string>
-beforeAll(async () => {
-  db = await createTestDatabase()
-  tenant = await createTenant(db.database)
-  variables = { DATABASE_URL: databaseUrl(db) }
-})
+const db = await createTestDatabase()
+const tenant = await createTenant(db.database)
+const variables = { DATABASE_URL: databaseUrl(db) }
 afterAll(() => db[Symbol.asyncDispose]())
 
 const quotas = async () =>

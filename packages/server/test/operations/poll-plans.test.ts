@@ -10,10 +10,10 @@ import { findUnauthorizedRuns } from '@berth/core/sessions/runs/authority-sql.ts
 import { claimedDeliveries, findDueEndpoints } from '@berth/core/webhooks/delivery-sql.ts'
 import type { Queryable } from '@berth/platform/storage/postgres/database.ts'
 import { claimQueued } from '@berth/testing/runs/claim-queued.ts'
-import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
 import { adoptLapsed, claimWorkspaces, isDue } from '@berth/worker/claim/claim-sql.ts'
 import { countAwaiting, hasUnheld, liveClaims } from '@berth/worker/claim/hold-sql.ts'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 
 /**
  * Sessions with an ended Run, an ended lease and a closed question. Half of them are at rest; another worker holds the
@@ -49,13 +49,10 @@ const sent = `
     now(), now()
   from generate_series(1, 6000) n`
 
-let made: TestDatabase
-beforeAll(async () => {
-  made = await createTestDatabase()
-  await made.database.query(history)
-  await made.database.query(sent)
-  await made.database.query('analyze')
-})
+const made = await createTestDatabase()
+await made.database.query(history)
+await made.database.query(sent)
+await made.database.query('analyze')
 afterAll(() => made[Symbol.asyncDispose]())
 
 const now = new Date()

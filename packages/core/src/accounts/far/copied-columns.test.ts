@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { systemClock } from '@berth/platform/kit/clock.ts'
 import { signInPerson } from '@berth/testing/accounts/signer.ts'
 import { createTenant } from '@berth/testing/api/tenant.ts'
-import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
 import { until } from '@berth/testing/until.ts'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { readAccountChanges, readAccountSnapshot } from './account-snapshot-sql.ts'
 import { CopiedRows } from './copied-rows.ts'
 import { applyChanges } from './copy-sql.ts'
@@ -94,14 +94,9 @@ const copied: Readonly<Record<string, Readonly<Record<string, Learning>>>> = {
 const tables = Object.keys(copied)
 const root = fileURLToPath(new URL('../../../..', import.meta.url))
 
-let made: AsyncDisposableStack
-let there: TestDatabase
-let local: TestDatabase
-beforeAll(async () => {
-  made = new AsyncDisposableStack()
-  there = made.use(await createTestDatabase())
-  local = made.use(await createTestDatabase())
-})
+const made = new AsyncDisposableStack()
+const there = made.use(await createTestDatabase())
+const local = made.use(await createTestDatabase())
 afterAll(() => made.disposeAsync())
 
 it('every column that is copied says how its change is learned', () => {

@@ -1,15 +1,12 @@
 import { systemClock } from '@berth/platform/kit/clock.ts'
 import type { Database, Statement } from '@berth/platform/storage/postgres/database.ts'
 import { createTenant } from '@berth/testing/api/tenant.ts'
-import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
+import { afterAll, expect, it } from 'vitest'
 import { readAccountSnapshot } from './account-snapshot-sql.ts'
 import { CopiedRows } from './copied-rows.ts'
 
-let made: TestDatabase
-beforeAll(async () => {
-  made = await createTestDatabase()
-})
+const made = await createTestDatabase()
 afterAll(() => made[Symbol.asyncDispose]())
 
 it('copies that were looked at while a change was applied are looked at once more, and later ones are not', async () => {

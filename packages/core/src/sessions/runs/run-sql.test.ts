@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { createTenant } from '@berth/testing/api/tenant.ts'
-import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
+import { afterAll, expect, test } from 'vitest'
 import { insertRun, requeueRun } from './run-sql.ts'
 
 const HOUR_MS = 60 * 60_000
 
-let made: TestDatabase
-beforeAll(async () => {
-  made = await createTestDatabase()
-})
+const made = await createTestDatabase()
 afterAll(() => made[Symbol.asyncDispose]())
 
 async function insertSession() {

@@ -2,14 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { BlobTooLarge, spool } from './spool.ts'
 
-let directory: string
-
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'berth-spool-'))
-})
+const directory = await mkdtemp(join(tmpdir(), 'berth-spool-'))
 afterAll(() => rm(directory, { recursive: true }))
 
 test.each([0, 1, 999, 1000, 1001, 5000])('%i bytes can be read any number of times and leave no file', async size => {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silentLog } from '@berth/testing/services/log.ts'
 import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
-import { type S3Server, startS3Server } from '@berth/testing/storage/s3-server.ts'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startS3Server } from '@berth/testing/storage/s3-server.ts'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { IdentifiedBlobs } from './blobs.ts'
 import { FileBlobs } from './file-blobs.ts'
 import { S3Blobs } from './s3-blobs.ts'
@@ -12,10 +12,7 @@ import { requireOwnStore } from './store-identity.ts'
 
 let db: TestDatabase
 let directory: string
-let bucket: S3Server
-beforeAll(async () => {
-  bucket = await startS3Server()
-})
+const bucket = await startS3Server()
 afterAll(() => bucket[Symbol.asyncDispose]())
 beforeEach(async () => {
   db = await createTestDatabase()

@@ -1,18 +1,13 @@
 import { createServer } from 'node:net'
 import { silentLog } from '@berth/testing/services/log.ts'
-import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
+import { afterAll, describe, expect, test } from 'vitest'
 import { DatabaseUnavailable } from './database-errors.ts'
 import { openDatabase, type PooledDatabase } from './pool.ts'
 
-let made: TestDatabase
-let database: PooledDatabase
-
-beforeAll(async () => {
-  made = await createTestDatabase({ empty: true })
-  database = made.database
-  await database.query('create table counters (id text primary key, value bigint not null)')
-})
+const made = await createTestDatabase({ empty: true })
+const database = made.database
+await database.query('create table counters (id text primary key, value bigint not null)')
 afterAll(() => made[Symbol.asyncDispose]())
 
 async function backendPid(from: PooledDatabase): Promise<number> {

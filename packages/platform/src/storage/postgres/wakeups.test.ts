@@ -1,20 +1,17 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setImmediate as nextTurnOfTheLoop } from 'node:timers/promises'
-import { createTestDatabase, type TestDatabase } from '@berth/testing/storage/postgres.ts'
+import { createTestDatabase } from '@berth/testing/storage/postgres.ts'
 import { severable } from '@berth/testing/storage/severable-database.ts'
 import { until } from '@berth/testing/until.ts'
 import pg from 'pg'
 import { type Logger, pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { clientConfig } from './pool.ts'
 import { channelOf } from './wakeup-channels.ts'
 import { PostgresWakeups, topics } from './wakeups.ts'
 
-let db: TestDatabase
-beforeAll(async () => {
-  db = await createTestDatabase()
-})
+const db = await createTestDatabase()
 afterAll(() => db[Symbol.asyncDispose]())
 
 const log: Logger = pino({ level: 'silent' })
