@@ -149,7 +149,7 @@ describe('an extension', () => {
     await expect(provide(other, sha256Of(other), big)).rejects.toThrow('no room')
     await utimes(old.directory, new Date(0), new Date(0))
     await provide(other, sha256Of(other), big)
-    expect(await readdir(directory)).toEqual([sha256Of(other)])
+    await expect.poll(() => readdir(directory)).toEqual([sha256Of(other)])
   })
 
   it('goes when nobody has used it since a time, and a use keeps it', async () => {
