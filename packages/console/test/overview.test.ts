@@ -124,7 +124,7 @@ describe('the cost of a Session', () => {
 
   it('is that of its Runs once they have ended', async () => {
     const session = await api.createSession({}, 'a')
-    const time = { ...noTime, modelMs: 70_000, sealMs: 40 }
+    const time = { ...noTime, modelMs: 70_000, sealMs: 4_000 }
     await accounts.test.db.database.query(
       `update runs set status = 'completed', ended_at = now(), cost_usd = 1.5, cost_complete = true, usage = $2, time = $3 where id = $1`,
       [session.activeRunId, { ...noUsage, inputTokens: 8, cachedInputTokens: 6 }, time],
