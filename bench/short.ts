@@ -97,7 +97,7 @@ for (const [n, name] of ['webhook', 'beside_silent', 'beside_closed'].entries())
   await insertEndpoint(db, made, new Date())
   // The first deliveries open connections, and the sender learns of the endpoint.
   await timeEvents(bench, ids, { perSecond: 10, seconds: 2 }, arrived)
-  note(name, await timeEvents(bench, ids, { perSecond: 50, seconds }, arrived), [100, 1000])
+  note(name, await timeEvents(bench, ids, { perSecond: 50, seconds }, arrived), [20, 100])
   if (n > 0) await db.query('delete from webhook_endpoints where id = $1', [id])
 }
 printBounds(figures)
